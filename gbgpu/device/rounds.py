@@ -249,6 +249,7 @@ class Rounds:
         finally:
             for stream in streams:
                 stream.synchronize()
+            self._of[self.first].waited += time.perf_counter() - start
         lost = [gpu for gpu, told in zip(self.gpus, (self._told[1], *self._told[_TOLD + 1 :]), strict=True) if told]
         if lost:
             names = ", ".join(self._of[gpu].name for gpu in lost)

@@ -68,7 +68,7 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     edges = None
     if count is not None:
         edges = count * store.nvals // max(inner.n, 1)
-        pushed = _held(store, not pull_turned)
+        pushed = by_columns(store, not pull_turned)
         hinted = direction == "pull" or direction is not None and not balanced(session, expr.op, pushed, inner, edges)
         if hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
             tiny = not direction
@@ -215,7 +215,7 @@ def pull_seconds(
 
 def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:
     """Whether a pull finds the most used columns first in each row. (What ranks decide by all of them know.)"""
-    held = _held(store, turned)
+    held = by_columns(store, turned)
     if session.ranks is not None or held is None:
         return False
     return all(x.views.get("likely", x.cols) is not x.cols for x in held.blocks)
@@ -242,8 +242,8 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
-def _held(store: MatrixStore, turned: bool) -> MatrixStore | None:
-    """A matrix, or as it is by columns, if it is there."""
+def by_columns(store: MatrixStore, turned: bool) -> MatrixStore | None:
+    """A matrix, or, if `turned`, as it is by columns; None where that is not there."""
     return store if not turned or store.symmetric else store.transposed
 
 
@@ -268,7 +268,7 @@ def frontier_edges(
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
     the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
     of each block before groups of rows and after the last one, where somebody decides by them."""
-    held = _held(store, turned)
+    held = by_columns(store, turned)
     if held is not None and x.map is not held.rowmap:
         held = None
     mean = count * store.nvals // max(x.map.n, 1)

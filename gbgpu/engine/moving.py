@@ -47,15 +47,16 @@ def latest(map: RowMap) -> RowMap:
     return map
 
 
-def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
-    """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
+def moved(session: Any, store: VectorStore, form: str, map: RowMap, iso: bool = True) -> VectorStore:
+    """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps. `iso`: whether a
+    bitmap on the same rows may have one value for all."""
     if map is not store.map and map.plain and store.map.plain and session.ranks is None:
         joined = _joined(session, store, map) if store.form == form == "list" and map.p == 1 else None
         return joined or brought(session, [store], form, map)[0]
-    key = "moved", store.form, store.iso, store.dtype, store.map, form, map
+    key = "moved", store.form, store.iso, store.dtype, store.map, form, map, iso
     plan = session.plans.get(key)  # of which those of a round that is written down are others
     if plan is None:
-        plan = session.plans[key] = _moving(store, form, map)
+        plan = session.plans[key] = _moving(store, form, map, iso)
     if not plan.steps:
         return store
     found: VectorStore = Run(session, plan, {"x": store}, "moved").go()
@@ -155,10 +156,10 @@ def _sliced(session: Any, stores: Sequence[VectorStore], map: RowMap) -> list[Ve
     ]
 
 
-def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:
+def _moving(store: VectorStore, form: str, map: RowMap, may: bool) -> Plan:
     steps, iso = [], store.iso and map is store.map
-    if store.form == "list" and (form != "list" or map is not store.map):
-        steps.append(_step("convert", store, "bitmap", store.iso, store.map))
+    if store.form == "list" and (form != "list" or map is not store.map) or store.iso and form == "bitmap" and not may:
+        steps.append(_step("convert", store, "bitmap", store.iso and may, store.map))
     if map is not store.map:
         steps.append(_step("remap", store, "bitmap", False, map))
     if form == "list" and (steps or store.form != "list"):

@@ -20,6 +20,12 @@ def statements_of(operations: list[Operation]) -> list[Any]:
     return [each.what for each, _ in _each(operations) if each.kind == "statement"]
 
 
+def direction_of(statement: Any) -> str | None:
+    """The direction that a product took last, or is to take; None where that is not known, and for others."""
+    direction: str | None = statement.carried[1].direction if statement.carried else statement.hints.get("direction")
+    return direction
+
+
 def outputs(operations: list[Operation]) -> list[Any]:
     """The handles that operations change, guarded ones too; some several times."""
     changes = (each for each, _ in _each(operations) if each.kind in ("clear", "statement"))

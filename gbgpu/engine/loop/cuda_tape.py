@@ -28,6 +28,8 @@ class CudaTape:
     def __init__(self, session: Any):
         self._session, self._device = session, session.devices[0]
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
+        self._codes: list[Code] = []  # that may run it, once they are compiled
+        self._made = False
         here = [device for device in session.devices if device.gpu == self._device.gpu]
         self.few = True  # whether few blocks work on lists, and may stay
         self.dealt = False  # whether frontiers are dealt out
@@ -110,19 +112,25 @@ class CudaTape:
         return False
 
     def finish(self) -> None:
-        rounds, how = self._rounds, settings.resident
+        """All is captured. Raises NotCompiled for what several GPUs can't do by themselves."""
+        rounds = self._rounds
         graphs = "a CUDA graph of" if not rounds.others else f"CUDA graphs on {len(rounds.gpus)} GPUs,"
         self.dealt = any(name == "deal" for _, name, *_ in self._journal.parts)
         split = ", frontiers split among GPUs" if self.dealt else ""
         self.how = f"{graphs} {rounds.nodes} nodes a round{self.between}{split}"
-        self._codes: list[Code] = []
         if rounds.others and not self._known:
             raise NotCompiled("a round has work of other libraries, around which GPUs are not synchronized")
+
+    def _make(self) -> None:
+        """Make what runs it, at the first launch: a round that is one of two kinds of a kernel (joined.py) may have
+        none."""
+        how = settings.resident
         if how == "always" or self.few and how != "never":
             with suppress(Unknown):
                 self.will_stay([self.round()])
         self._ready(how in ("now", "always"))
-        rounds.finish()
+        self._rounds.finish()
+        self._made = True
 
     def will_stay(self, rounds: list[Round], crossings: Sequence[Round] = ()) -> None:
         """A kernel on each GPU will do it all. Raises Unknown if it can't."""
@@ -224,6 +232,8 @@ class CudaTape:
             self._codes, self.how = [], f"{self.one}, {self.meetings} barriers a round{self.between}"
 
     def launch(self, until: int | None, due: Callable[[float], bool]) -> None:
+        if not self._made:
+            self._make()
         self._ready()
         start = perf_counter()
         self._rounds.launch(due)

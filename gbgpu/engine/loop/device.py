@@ -27,12 +27,12 @@ from ...trace import beside
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
-from .body import matrices_of, round_of, statements_of
-from .captured import Captured
+from .body import direction_of, matrices_of, round_of, statements_of
+from .captured import FRONTIERS, Captured
 from .condition import GONE_WIDE, THINNED, TURNS
 from .hindrance import hindrance
 from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
-from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
+from .limits import PASSES, THIN, Breadth, as_it_lies, products, pulled, there, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
 from .tapes import threads
@@ -144,7 +144,7 @@ class DeviceLoop:
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
         keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
-        if keeps_busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
+        if keeps_busy and (seconds > WIDE or not self._again_here and self._other(way_of(self.loop)) is None):
             self._say("a round keeps the device busy")
             self.alike, self.plans = 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
@@ -156,21 +156,29 @@ class DeviceLoop:
         """Take rounds as they are captured now."""
         self.tries += 1
         try:
-            pinned = self._settled()
-            if pinned is not None:
-                with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
-                    self.session.check()
+            if not self._gone_at_once():
+                pinned = self._settled()
+                if pinned is not None:
                     self._go(pinned)
-                self.loop.tell()
         except NotCompiled as reason:
             self._refuse(str(reason), reason.number)
             self.tries = _TRIES
         self._anew()
         return True
 
+    def _gone_at_once(self) -> bool:
+        """Take rounds from the forms that things have after the first one, where such a loop has gone before."""
+        if not self._again_here:
+            return False
+        with suppress(NotCompiled):
+            self._go(self._pinned())
+            return True
+        return False
+
     def _anew(self) -> None:
         """No round was by statements yet, since now."""
         self.alike, self.plans, self.last = 0, None, perf_counter()
+        self.waited = getattr(self.device, "waited", 0.0)
 
     def _rested(self, captured: Captured) -> bool:
         """Go on with the round that this loop alone has; or by statements, where others changed what it starts from."""
@@ -207,7 +215,10 @@ class DeviceLoop:
 
     def _wide(self) -> bool:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
-        searches from hubs no other frontier may be left to write down the round of.)"""
+        searches from hubs no other frontier may be left to write down the round of.) No round is where pulls are
+        captured with it."""
+        if self._again_here and self._turned(self._pinned()):
+            return False
         pushes = products(self.session, self.statements, "push", "list")
         found = (push for push in pushes if not ends_soon(push[0].monoid))
         often = self._often
@@ -301,6 +312,12 @@ class DeviceLoop:
             self._signed = turns, found
         return self._signed[1]
 
+    @property
+    def _again_here(self) -> bool:
+        """Whether it is the second such loop with these matrices, on GPUs: what it needs is captured at once."""
+        key = self.signature.key
+        return bool(key) and self.device.kind != "cpu" and self.session.loops.last(key, self._read) is not None
+
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
         if self.device.kind == "cpu" or settings.resident == "never":
@@ -325,6 +342,8 @@ class DeviceLoop:
         is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
         little.) With matrices that the last such loop did not read it may be over soon: it is if it `_pays`."""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
+        if self._again_here:
+            return 0
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
         last = loops.last(key, self._read)
@@ -465,6 +484,12 @@ class DeviceLoop:
 
     def _go(self, pinned: dict[int, Statement]) -> None:
         """Capture a round, and run it until the loop is over, the graph gives up or others wait."""
+        with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
+            self.session.check()
+            self._captured_and_run(pinned)
+        self.loop.tell()
+
+    def _captured_and_run(self, pinned: dict[int, Statement]) -> None:
         way = way_of(self.loop, pinned)
         kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
@@ -478,12 +503,51 @@ class DeviceLoop:
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         self.worth = self.loop.rounds + WORTH
-        captured.begin()
-        self._run(captured)
+        other = self._both(captured, pinned)
+        if other is None:
+            captured.begin()
+            self._run(captured)
+        elif captured.too_wide(self.signature) or thin(self.session, captured.products(self.signature, "pull")):
+            self._take(other)
+        else:
+            self._take(captured)
+
+    def _both(self, captured: Captured, pinned: dict[int, Statement]) -> Captured | None:
+        """The same round in the other directions, as one kernel with this one; None if it is not captured, or can't
+        be."""
+        turned = self._turned(pinned) if captured.key and captured.joined is None else None
+        if turned is None:
+            return None
+        captured.give()
+        with suppress(NotCompiled):
+            other = uninterrupted(lambda: self._captured(turned, way_of(self.loop, turned)))
+            other.give()
+            return other
+        captured.bind(self.loop, self.signature)
+        return None
+
+    def _turned(self, pinned: dict[int, Statement]) -> dict[int, Statement] | None:
+        """The statements, those in the other direction that may come to it: what is pulled once few are left, what is
+        pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on CPU
+        devices, which choose by counts."""
+        if self.device.kind == "cpu" or settings.resident == "never":
+            return None
+        found = {id(each): self._in_turn(each, pinned[id(each)]) for each in _among(round_of(self.loop)[0])}
+        return None if not any(found.values()) else {key: found.get(key) or each for key, each in pinned.items()}
+
+    def _in_turn(self, statement: Statement, pinned: Statement) -> Statement | None:
+        x, took = vector_of(statement.expr), direction_of(pinned)
+        if x is None or took is None or "direction" in statement.hints or x._store.form not in FRONTIERS.values():
+            return None
+        other = "push" if took == "pull" else "pull"
+        held = there(statement.expr, other)
+        if held is None or other == "pull" and held.nvals < max(THIN, ROADS * held.rowmap.n):
+            return None
+        return _directed(statement, other)
 
     def _pinned(self) -> dict[int, Statement]:
         """Statements in the directions that they took; those that pull from thin frontiers push them instead."""
-        took = {id(each): each.carried and each.carried[1].direction for each in self.statements}
+        took = {id(each): direction_of(each) for each in self.statements}
         if self.turned is not None:
             took.update(zip(map(id, _among(round_of(self.loop)[0])), self.turned[1], strict=True))
             for statement in self.statements:
@@ -518,10 +582,11 @@ class DeviceLoop:
                 raise
             self.empties[id(unlike.handle)] = unlike.empty
         except OtherForm as unlike:
-            store = unlike.handle._store
-            if tries == 1 or {store.form, unlike.form} != {"list", "bitmap"}:
+            store, form = unlike.handle._store, unlike.form
+            turns = {store.form, form} == {"list", "bitmap"} or store.form == form == "bitmap" and not unlike.iso
+            if tries == 1 or not turns:
                 raise
-            unlike.handle._store = moved(self.session, store, unlike.form, store.map)
+            unlike.handle._store = moved(self.session, store, form, store.map, unlike.iso)
         return self._captured(pinned, way, tries - 1)
 
     def _blind(self) -> Changed:
@@ -614,7 +679,7 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
     to."""
     operations, guards = round_of(loop)
     chosen = [pinned[id(each)] if pinned else each for each in _among(operations)]
-    return tuple(holds for _, holds in guards), tuple(each.carried and each.carried[1].direction for each in chosen)
+    return tuple(holds for _, holds in guards), tuple(map(direction_of, chosen))
 
 
 def _among(operations: list[Operation]) -> list[Statement]:

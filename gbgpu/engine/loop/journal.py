@@ -34,11 +34,11 @@ class OtherEmpty(NotCompiled):
 
 
 class OtherForm(NotCompiled):
-    """A vector leaves a round in another form than it had before."""
+    """A vector leaves a round in another form than it had before, or not with one value for all any more."""
 
-    def __init__(self, handle: Any, form: str):
+    def __init__(self, handle: Any, form: str, iso: bool):
         super().__init__(f"{handle.name} has another form after a round")
-        self.handle, self.form = handle, form
+        self.handle, self.form, self.iso = handle, form, iso
 
 
 class Journal:

@@ -8,7 +8,8 @@ from ...distribute.blocks import MatrixStore
 from ...kernels.interface import ends_soon
 from ...language.expr import Expression, Statement
 from ..assign import counting
-from ..direction import DENSE, frontier_edges, pull_seconds
+from ..direction import DENSE, by_columns, frontier_edges, pull_seconds
+from .body import direction_of
 from .condition import Condition, Limits
 
 # A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
@@ -48,8 +49,7 @@ def products(
 def going(session: Any, statements: Iterable[Statement], direction: str) -> Iterator[tuple[Statement, MatrixStore]]:
     """The products that go in a direction, and the matrix as it lies for that."""
     for statement in statements:
-        found = statement.carried is not None and statement.carried[1].direction == direction
-        if found and statement.expr.kind == "product":
+        if direction_of(statement) == direction and statement.expr.kind == "product":
             yield statement, as_it_lies(session, statement.expr, direction)
 
 
@@ -62,11 +62,22 @@ def vector_of(expr: Expression) -> Any:
 
 def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
     """The matrix of a product with a vector, by the rows that a direction takes."""
+    held: MatrixStore = session.oriented(*_turned(expr, direction))
+    return held
+
+
+def there(expr: Expression, direction: str) -> MatrixStore | None:
+    """The same, if it lies so; None where it would have to be made."""
+    matrix, transposed = _turned(expr, direction)
+    return None if matrix.lazy or matrix._store is None else by_columns(matrix._store, transposed)
+
+
+def _turned(expr: Expression, direction: str) -> tuple[Any, bool]:
+    """The matrix of a product with a vector, and whether a direction takes it by columns."""
     flip = expr.left.ndim == 1
     operand = expr.right if flip else expr.left
     matrix = getattr(operand, "matrix", operand)
-    held: MatrixStore = session.oriented(matrix, (operand is not matrix) != (flip == (direction == "pull")))
-    return held
+    return matrix, (operand is not matrix) != (flip == (direction == "pull"))
 
 
 def measure(session: Any, held: MatrixStore) -> None:

@@ -277,7 +277,7 @@ class Written:
             if made is None:
                 raise NotCompiled(f"{handle.name} is empty after a round")
             if described(made) != described(place):
-                raise OtherForm(handle, made.form)
+                raise OtherForm(handle, made.form, made.iso)
             for triple in zip(self.devices, blocks, made.blocks, strict=False):
                 yield from differing(*triple, place)
 

@@ -108,7 +108,7 @@ class Operands(Steps):
 
     def _convert(self, step: Step) -> VectorStore:
         store = self.registers[step.sources[0]]
-        work = self._to_list(store) if step.into.form == "list" else self._to_bitmap(store, store.iso)
+        work = self._to_list(store) if step.into.form == "list" else self._to_bitmap(store, step.into.iso)
         return self.store(self.session.over(store.map.tasks, work, self.rows(store.map)))
 
     def _to_list(self, store: VectorStore) -> Callable[[Task], VectorBlock]:
