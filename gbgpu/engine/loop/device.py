@@ -395,8 +395,8 @@ class DeviceLoop:
         captured.bind(self.loop, self.signature)
         self._run(captured)
 
-    def _run(self, captured: Captured) -> None:
-        """Run a captured round, and kept ones that go on where one ends."""
+    def _run(self, captured: Captured) -> Captured:
+        """Run a captured round, and kept ones that go on where one ends, which is returned."""
         self.left, self.turned = True, None
         gone = []
         while captured is not None:
@@ -408,7 +408,7 @@ class DeviceLoop:
             self.tries, self.worth = self.tries - 1, inf
         if not (self.loop.over or ended.left):  # it goes on there, once others had their turn or were told
             self.left, self.rests = False, None if ended.key else ended
-            return
+            return ended
         self.worth = inf
         if not self.loop.over:
             self._count()
@@ -420,6 +420,7 @@ class DeviceLoop:
             self.wide += ended.left == GONE_WIDE
             if self.wide >= OUTGROWN and ended.key and not ended.often and self.device.kind != "cpu":
                 self.session.loops.outgrow(ended, self._read)
+        return ended
 
     def _waited(self, ended: Captured) -> None:
         """Where GPUs waited in wide rounds for what others pushed, the next ones may go another way."""
@@ -495,32 +496,36 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
+        captured = self._timed(pinned, way)
+        self.worth = self.loop.rounds + WORTH
+        turned = self._turned(pinned) if captured.key and captured.joined is None else None
+        other = None if turned is None else self._other_kind(captured, turned)
+        if other is None:
+            captured.begin()
+        else:
+            wide = captured.too_wide(self.signature)
+            captured = other if wide or thin(self.session, captured.products(self.signature, "pull")) else captured
+            captured.bind(self.loop, self.signature)
+        ended = self._run(captured)
+        last = turned if turned and ended.way != way else pinned
+        for statement in self.statements:  # for who asks for plans
+            statement.carried = last[id(statement)].carried or statement.carried
+
+    def _timed(self, pinned: dict[int, Statement], way: Way) -> Captured:
+        """A captured round, which knows how long that took."""
         start, compiled = perf_counter(), beside.seconds
         captured = uninterrupted(lambda: self._captured(pinned, way))  # what signal handlers do is no part of the round
         took = perf_counter() - start
         captured.took = took - (beside.seconds - compiled)
         self.session.loops.took((self.signature.key, way), took)
-        for statement in self.statements:  # for who asks for plans
-            statement.carried = pinned[id(statement)].carried or statement.carried
-        self.worth = self.loop.rounds + WORTH
-        other = self._both(captured, pinned)
-        if other is None:
-            captured.begin()
-            self._run(captured)
-        elif captured.too_wide(self.signature) or thin(self.session, captured.products(self.signature, "pull")):
-            self._take(other)
-        else:
-            self._take(captured)
+        return captured
 
-    def _both(self, captured: Captured, pinned: dict[int, Statement]) -> Captured | None:
-        """The same round in the other directions, as one kernel with this one; None if it is not captured, or can't
-        be."""
-        turned = self._turned(pinned) if captured.key and captured.joined is None else None
-        if turned is None:
-            return None
+    def _other_kind(self, captured: Captured, turned: dict[int, Statement]) -> Captured | None:
+        """The round in the other directions, as one kernel with this one, where handles have what both start from; None
+        if it can't be captured, and this one is bound."""
         captured.give()
         with suppress(NotCompiled):
-            other = uninterrupted(lambda: self._captured(turned, way_of(self.loop, turned)))
+            other = self._timed(turned, way_of(self.loop, turned))
             other.give()
             return other
         captured.bind(self.loop, self.signature)
