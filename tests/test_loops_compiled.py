@@ -152,12 +152,12 @@ def test_the_number_of_the_round_is_never_frozen(machine):
 @threads_too
 def test_guards_and_numbers(machine):
     A, found = road(500), []
-    for alike in (3, 10**9):
+    for by_devices in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compiled, "ALIKE", alike)
-            patch.setattr(compiled, "SOON", alike)
-            patch.setattr(compiled, "OFTEN", 10**9)
-            gb.settings.session().loops.clear()
+            patch.setattr(compiled, "ALIKE", 3)
+            patch.setattr(compiled, "SOON", 3)
+            if not by_devices:
+                patch.setattr(compiled.DeviceLoop, "of", lambda *loop: None)
             q, level, sums = gb.Vector(bool, 500), gb.Vector(int, 500), gb.Vector.from_dense(np.zeros(500))
             limit, most, odd = gb.Scalar.from_value(2.0), gb.Scalar.from_value(0), gb.Scalar.from_value(1)
             q[0] = True
@@ -178,7 +178,7 @@ def test_guards_and_numbers(machine):
                 it.until(q.nvals == 0)
             told = it.rounds, level.to_dict(), sums.to_dict(), limit.value, most.value, odd.value, t.nvals, q.nvals
             found.append(told)
-            assert by_itself(it) == (alike == 3), it.how
+            assert by_itself(it) == by_devices, it.how
     assert found[0] == found[1] and found[0][0] > 100
 
 
@@ -979,7 +979,7 @@ def test_memory_stays(machine):  # of the process: tests beside it would show
 def test_loops_of_the_same_statements_share_a_captured_round(machine, in_rounds, monkeypatch):
     A, made, sources = road(700), [], (0, 350, 9, 9, 699)
     plain = captured.Captured.__init__
-    monkeypatch.setattr(captured.Captured, "__init__", lambda self, *rest: made.append(self) or plain(self, *rest))
+    monkeypatch.setattr(captured.Captured, "__init__", lambda self, *rest: plain(self, *rest) or made.append(self))
     found = [algos.bfs(A, source) for source in sources]
     for source, (levels_, parents) in zip(sources, found, strict=True):  # those of earlier loops are still theirs
         algos.verify.bfs(A, source, levels_, parents)

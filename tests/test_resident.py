@@ -14,8 +14,9 @@ from gbgpu.engine.loop.condition import CudaCondition, Limits
 from gbgpu.kernels import resident
 from gbgpu.kernels.gpu_functions import FUNCTIONS
 from gbgpu.kernels.gpu_source import source
+from gbgpu.kernels.hazards import Launch
 from gbgpu.kernels.interface import MASKED, XFULL, XLIST, Spec
-from gbgpu.kernels.resident import Order, Part, Program, Round, Unknown
+from gbgpu.kernels.resident import Order, Program, Round, Unknown
 from gbgpu.semiring._types import BOOL, INT64
 
 SPEC = Spec(op=semiring.any_pair[BOOL], a=BOOL, b=BOOL, out=BOOL, flip=True, iso=True)
@@ -47,7 +48,7 @@ class Body:
         ints |= dict.fromkeys(("xstride", "astride", "tstride", "bstride"), 1)
         args = [given.get(name, ints.get(name, words(4))) for name in kinds]
         args = [np.bool_(False) if name == "start" else arg for name, arg in zip(kinds, args, strict=True)]
-        self.parts.append(Part(source(kind, spec), kind, tuple(args), gpu=self.gpu))
+        self.parts.append(Launch(source(kind, spec), kind, tuple(args), gpu=self.gpu))
 
     def turns(self, reads: list[str | np.ndarray], copies: list[tuple] = (), other: str = "") -> Round:
         """The end of a round, which looks at the first of these arrays, and copies words from one to the other."""
@@ -58,7 +59,7 @@ class Body:
         text = condition.kernel([f"{names[0]}[0] == 0"], pairs, limits)
         used = next(self.used)
         own = np.uint64(1), self.state, 1 << 40, 100, self.counters, used
-        self.parts.append(Part(text, "turn", (*own, *condition.arrays), 0, True))
+        self.parts.append(Launch(text, "turn", (*own, *condition.arrays), 0, True))
         return Round(self.parts, [self.state, *(to for to, _ in copies)], {0: self.counters[:used]})
 
 
@@ -82,7 +83,7 @@ def wide(body: Body, other: str = "") -> Round:
     found = body.counter()
     masked = {"flags": XFULL | MASKED, "mwords": body["words"]}
     body.does("pull", SPEC, xwords=body["bits"], out_words=body["new"], count=found, **masked)
-    body.parts.append(Part("", "copy_bytes", (body["bits"], body["new"], 512)))
+    body.parts.append(Launch("", "copy_bytes", (body["bits"], body["new"], 512)))
     return body.turns([found], [], other)
 
 
@@ -120,9 +121,9 @@ def test_what_tells_of_the_end_comes_before_it():
 
 def test_single_values_are_done_at_a_meeting():
     body = Body()
-    body.parts.append(Part("", "copy_bytes", (body["a"], body["b"], 8)))
+    body.parts.append(Launch("", "copy_bytes", (body["a"], body["b"], 8)))
     body.does("write_list", Spec(a=INT64, b=INT64), tvals=body["a"], cvals=body["v"])
-    body.parts.append(Part("", "set_bytes", (body["a"], 16, 0)))
+    body.parts.append(Launch("", "set_bytes", (body["a"], 16, 0)))
     program = Program([body.turns(["c"])])
     assert calls(program) == "meet write_list meet"
     assert "copy_few" in program.text and "set_few" in program.text
@@ -169,9 +170,9 @@ def test_two_kinds_of_rounds_compile():
 def test_what_a_guard_guards():
     body, condition = Body(), CudaCondition()
     text = condition.guarding(f"{condition.array(body['g'])}[0] > 0")
-    body.parts.append(Part(text, "guard", (np.uint64(1), words(1), *condition.arrays), 0, True))
+    body.parts.append(Launch(text, "guard", (np.uint64(1), words(1), *condition.arrays), 0, True))
     body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["v"])
-    body.parts.append(Part("", "end"))
+    body.parts.append(Launch("", "end"))
     program = Program([body.turns(["c"])])
     assert calls(program) == "meet write_list meet meet" and "if (told == 1) {" in program.text
     assert nvrtc.compile_cubin(program.text, "sm_90", soon=not WIDE)
@@ -189,8 +190,8 @@ def pushed_on_two(body: Body) -> Round:
         body.does("push", SPEC, flags=XLIST, acc_words=body["bins" + me], **lists)
     for body.gpu in (0, 1):
         me, other = str(body.gpu), str(1 - body.gpu)
-        body.parts.append(Part("", "copy_bytes", (body["got" + me], body["bins" + other], 512), gpu=body.gpu))
-        body.parts.append(Part("", "copy_bytes", (body["n" + me], body["bins" + other][:1], 8), gpu=body.gpu))
+        body.parts.append(Launch("", "copy_bytes", (body["got" + me], body["bins" + other], 512), gpu=body.gpu))
+        body.parts.append(Launch("", "copy_bytes", (body["n" + me], body["bins" + other][:1], 8), gpu=body.gpu))
         body.does("list_words", Spec(b=BOOL), count=body["n" + me], slots=body["got" + me], out_words=body["new" + me])
         body.does("write_list", write, tslots=body["new" + me], cvals=body["next" + me], count=counters[body.gpu][:1])
     one = body.turns([counters[0][:1], counters[1][:1]])
@@ -219,8 +220,8 @@ def test_how_gpus_wait_for_each_other_compiles(arch):
 
 def test_streams_meet_where_one_gpu_uses_what_another_one_has_used():
     array, other, order = words(64), words(64), Order((0, 1))
-    writes = [Part("", "set_bytes", (array, 512, 0), gpu=gpu) for gpu in (0, 1)]
-    reads = [Part("", "copy_bytes", (other[i : i + 1], array, 8), gpu=i) for i in (0, 1)]
+    writes = [Launch("", "set_bytes", (array, 512, 0), gpu=gpu) for gpu in (0, 1)]
+    reads = [Launch("", "copy_bytes", (other[i : i + 1], array, 8), gpu=i) for i in (0, 1)]
     assert not order.disturbed(writes[0]) and not order.disturbed(reads[0])
     assert order.disturbed(reads[1]) and not order.disturbed(reads[0])  # reads do not disturb each other
     assert order.disturbed(writes[0]) and order.disturbed(writes[1])
@@ -230,11 +231,11 @@ def test_streams_meet_where_one_gpu_uses_what_another_one_has_used():
 
 def test_what_has_no_text_is_refused(monkeypatch):
     body = Body()
-    body.parts.append(Part("", "cumsum", (body["a"],)))
+    body.parts.append(Launch("", "cumsum", (body["a"],)))
     with pytest.raises(Unknown, match="cumsum"):
         Program([body.turns(["a"])])
     with pytest.raises(Unknown, match="without an end"):
-        Program([Round([Part("", "fill8", (body["a"], np.int64(1), 64))], [body.state], {})])
+        Program([Round([Launch("", "fill8", (body["a"], np.int64(1), 64))], [body.state], {})])
     monkeypatch.setattr(resident, "MOST", 20)
     with pytest.raises(Unknown, match="arguments"):
         Program([thin(Body())])

@@ -35,9 +35,7 @@ class NullKernels:
 
         def call(*args: Any) -> None:
             if len(args) != len(names := KINDS[kind].names):
-                raise TypeError(
-                    f"{kind} takes {len(names)} arguments ({', '.join(names)}); came {len(args)}"
-                )
+                raise TypeError(f"{kind} takes {len(names)} arguments ({', '.join(names)}); came {len(args)}")
             self.calls[kind] += 1
 
         return call

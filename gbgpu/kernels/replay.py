@@ -18,6 +18,7 @@ import numpy as np
 from ..device.base import address
 from .alike import Given
 from .entry import types_of
+from .hazards import Use
 from .interface import Late
 from .kernel import ASSEMBLY, Kernel, kernel_of
 from .kinds import KINDS
@@ -134,11 +135,12 @@ class Replay:
         if self.threads == 1:
             return [(kind, None, at) for kind, at in zip(self._kinds, self._begins, strict=True)]
         shape: list[tuple[str, int | None, int]] = []
-        used: list[list[tuple[int, int, bool]]] = [[] for _ in range(self.threads)]
+        used: list[list[Use]] = [[] for _ in range(self.threads)]
         for kind, begin, (thread, uses) in zip(self._kinds, self._begins, self._calls, strict=True):
-            mine = [(self._table[use.word], self._table[use.word] + use.size, use.writes) for use in uses]
+            begins = [self._table[use.word] for use in uses]
+            mine = [Use(at, at + use.size, use.writes) for at, use in zip(begins, uses, strict=True)]
             others = (one for other, done in enumerate(used) if other != thread for one in done)
-            if any(_disturbs(one, other) for other in others for one in mine):
+            if any(one.meets(other) for other in others for one in mine):
                 shape.append(("meet", None, 0))
                 used = [[] for _ in used]
             shape.append((kind, thread, begin))
@@ -188,11 +190,6 @@ class Replay:
         ended = [self._run(0)] if together is None else together(self._run)
         if _FAILED in ended:
             raise MemoryError
-
-
-def _disturbs(one: tuple[int, int, bool], other: tuple[int, int, bool]) -> bool:
-    """Whether two (begin, end, whether it is written) of different threads may not come at once."""
-    return one[0] < other[1] and other[0] < one[1] and (one[2] or other[2])
 
 
 def _bits(value: Any) -> int:

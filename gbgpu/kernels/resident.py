@@ -14,6 +14,8 @@ import re
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
@@ -26,7 +28,8 @@ from ..device.rounds import patience
 from ..device.store import Recent, code_name
 from .gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from .gpu_source import piece
-from .kinds import CONSTANTS, Argument
+from .hazards import Launch, Use, is_array, use_of
+from .kinds import CONSTANTS
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 2000  # arguments that a kernel has room for
@@ -37,7 +40,6 @@ SOON = False  # to be compiled fast rather than to fast code, for tests
 OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _WORD = (1 << 64) - 1
-UNDECLARED = Argument("", "void *", "inout")  # of a function that is not known
 
 
 class Code:
@@ -98,49 +100,12 @@ class Unknown(Exception):
     """What a loop does that has no text."""
 
 
-class Part(NamedTuple):
-    """One thing that a GPU is given in a round: a kernel of a text ("": one of device/bytes.cu), or (name "end") the
-    end of what the last open guard guards. `alone`: one thread does it. `gpu`: its number; None, for the first."""
-
-    text: str
-    name: str
-    args: tuple = ()
-    shared: int = 0
-    alone: bool = False
-    gpu: Any = None
-
-    @property
-    def ends(self) -> bool:
-        """Whether it tells what comes next."""
-        return self.name in ("end", "guard", "turn")
-
-
-class Use(NamedTuple):
-    """A range of addresses that a part reads or writes. `own`: each thread its own elements; `joins`: others may add
-    to what is there at the same time."""
-
-    begin: int
-    end: int
-    writes: bool
-    own: bool = False
-    joins: bool = False
-
-    def meets(self, other: "Use") -> bool:
-        """Whether one of the two has to come first."""
-        return self.begin < other.end and other.begin < self.end and (self.writes or other.writes)
-
-    def disturbs(self, other: "Use", here: bool = True) -> bool:
-        """Whether blocks have to meet between the two. `here`: both are by the threads of one GPU."""
-        apart = self.own and other.own and self.begin == other.begin or self.joins and other.joins
-        return self.meets(other) and not (here and apart)
-
-
 class Round(NamedTuple):
     """The parts of a round, its end among them as the last one (of a crossing there is none); the arrays that the end
     writes, three words that tell how far it is first; the words in which each GPU counts, by its number, which are zero
     where it begins."""
 
-    parts: Sequence[Part]
+    parts: Sequence[Launch]
     changes: Sequence[Any]
     counters: dict[int, Any]
 
@@ -155,9 +120,9 @@ class Order:
         for used in self._used.values():
             used.clear()
 
-    def disturbed(self, part: Part) -> bool:
+    def disturbed(self, part: Launch) -> bool:
         """Whether a part has to do with what other GPUs have used. It comes next."""
-        gpu, uses = self._first if part.gpu is None else part.gpu, _uses(part)
+        gpu, uses = self._first if part.gpu is None else part.gpu, part.uses
         others = [use for other, used in self._used.items() if other != gpu for use in used]
         found = any(one.disturbs(other, False) for one in uses for other in others)
         if found:
@@ -173,7 +138,7 @@ class _Here:
     def __init__(self) -> None:
         self.near: list[Use] = []
         self.far: list[Use] = []
-        self.alone: list[Part] = []
+        self.alone: list[Launch] = []
         self.late: list[Any] = []  # words that are cleared
         self.later: list[Any] = []
 
@@ -235,7 +200,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
     for (int i = 0; i < 3; i++)
         ended[2 + i] = state[i];"""
 
-    def _round(self, number: int, one: Round) -> list[Part]:
+    def _round(self, number: int, one: Round) -> list[Launch]:
         """Write a kind of rounds down; returns what follows its end."""
         *body, last = self._parts(one)
         if last.name != "turn":
@@ -245,7 +210,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         soon = {gpu: {*range(len(words))} - here[gpu] - away[gpu] for gpu, words in one.counters.items()}
         words = {gpu: [one.counters[gpu][i : i + 1] for i in sorted(numbers)] for gpu, numbers in soon.items()}
         for gpu in self._gpus[1:]:  # they cleared these after all had met
-            self._here[gpu].far += [_use(word, True) for word in words[gpu]]
+            self._here[gpu].far += [use_of(word, True) for word in words[gpu]]
         self._lines += [f"{'else ' * bool(number)}if (kind == {number}) {{", "if (rest) {"]
         for part in rest:
             self._add(part)
@@ -264,27 +229,27 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         who uses them in the next round waits for that."""
         at, words = self._here[gpu], one.counters[gpu]
         at.late, at.later = ([words[i : i + 1] for i in sorted(numbers)] for numbers in (here, away))
-        at.near += [_use(word, True) for word in at.late]
+        at.near += [use_of(word, True) for word in at.late]
         if self._several:
             for other in self._here.values():
-                other.far += [_use(word, True) for word in at.later]
+                other.far += [use_of(word, True) for word in at.later]
 
     def _settle(self) -> None:
         """Single threads of other GPUs than the first, which come last when all meet, have nothing to do then."""
         if any(self._here[gpu].alone for gpu in self._gpus[1:]):
             self._meet_all()
 
-    def _parts(self, one: Round) -> list[Part]:
+    def _parts(self, one: Round) -> list[Launch]:
         """Each on its GPU."""
         found = []
         for part in map(_few, one.parts):
             gpu = self._gpus[0] if part.gpu is None else part.gpu
-            found.append(part._replace(gpu=gpu))
+            found.append(replace(part, gpu=gpu))
             if gpu not in self._here:
                 raise Unknown(f"work of GPU {gpu}")
         return found
 
-    def _cross(self, number: int, rest: list[Part], left: Round, one: Round) -> None:
+    def _cross(self, number: int, rest: list[Launch], left: Round, one: Round) -> None:
         """What lies between a round of a kind and one of the other kind."""
         self._lines.append(f"{'else ' * bool(number)}if (told == 2 && kind == {number}) {{")
         for part in (*rest, *self._parts(one)):
@@ -298,7 +263,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         self._join(f"{clear} return 1u;", f"{clear} return told;")
         self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: Launch) -> None:
         if part.name == "end":
             self._meet_all()
             self._lines.append("}")
@@ -307,10 +272,10 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             self._tell(part)
             self._lines.append("if (told == 1) {")
         elif part.alone:
-            self._ready(part.gpu, _uses(part))
+            self._ready(part.gpu, part.uses)
             self._here[part.gpu].alone.append(part)
         else:
-            uses, at = _uses(part), self._here[part.gpu]
+            uses, at = part.uses, self._here[part.gpu]
             self._ready(part.gpu, uses)
             if any(one.disturbs(other, False) for one in uses for other in self._far(part.gpu)):
                 self._meet_all()
@@ -329,7 +294,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
     def _ready(self, gpu: Any, uses: list[Use]) -> None:
         """What single threads of other GPUs have still to do of what is used comes before."""
         others = [at for other, at in self._here.items() if other != gpu]
-        waiting = [use for at in others for part in at.alone for use in _uses(part)]
+        waiting = [use for at in others for part in at.alone for use in part.uses]
         if any(one.disturbs(other, False) for one in uses for other in waiting):
             self._meet_all()
 
@@ -340,7 +305,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         at = self._here[gpu]
         if not (at.alone or at.near):
             return
-        uses = [use for part in at.alone for use in _uses(part)]
+        uses = [use for part in at.alone for use in part.uses]
         if not self._several or any(one.disturbs(other, False) for one in uses for other in self._far(gpu)):
             return self._meet_all()
         if gpu == self._me:
@@ -363,7 +328,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             self._said(f"meet(at, meetings, [&]() -> unsigned {{ {does} }})")
         for gpu, at in self._here.items():
             told = self._several and gpu != self._gpus[0]  # what others do alone comes after all have met
-            at.far = [use for part in at.alone for use in _uses(part)] if told else []
+            at.far = [use for part in at.alone for use in part.uses] if told else []
             at.near, at.alone, at.late, at.later = [], [], [], []
 
     def _said(self, meeting: str) -> None:
@@ -373,7 +338,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         """What one thread does alone."""
         return " ".join([*map(self._cleared, late), *map(self._call, self._here[self._me].alone)])
 
-    def _tell(self, part: Part, clears: Sequence[str] = ()) -> None:
+    def _tell(self, part: Launch, clears: Sequence[str] = ()) -> None:
         """All meet, and are told what a part of the first GPU says; words are cleared unless that is nothing."""
         if part.gpu != self._gpus[0]:
             raise Unknown("what GPUs are told by another one than the first")
@@ -383,7 +348,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
 
     # -- texts
 
-    def _call(self, part: Part, handle: str = "") -> str:
+    def _call(self, part: Launch, handle: str = "") -> str:
         space = self._spaces.setdefault(part.text or nvrtc.BYTES, f"part{len(self._spaces)}")
         names = [each.name for each in FUNCTIONS.get(part.name, ())]
         given = [handle] if handle else []
@@ -391,16 +356,16 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             given.append(f"{arg}ll" if isinstance(arg, int) and name in CONSTANTS else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
-    def _counted(self, parts: list[Part], turn: Round) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+    def _counted(self, parts: list[Launch], turn: Round) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
         """The numbers of the counters of each GPU that parts of it use, and that others use."""
         here: dict[int, set[int]] = {gpu: set() for gpu in self._gpus}
         away: dict[int, set[int]] = {gpu: set() for gpu in self._gpus}
         for part in parts:
-            uses = _uses(part)
+            uses = part.uses
             for gpu, words in turn.counters.items():
                 into = here if gpu == part.gpu else away
                 for i in range(len(words)):
-                    if any(_use(words[i : i + 1], True).disturbs(use) for use in uses):
+                    if any(use_of(words[i : i + 1], True).disturbs(use) for use in uses):
                         into[gpu].add(i)
         return {gpu: here[gpu] - away[gpu] for gpu in self._gpus}, away
 
@@ -410,31 +375,31 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
     def _given(self, arg: Any) -> str:
         """An argument, as it lies in the table. Arrays lie there once."""
         bits = _bits(arg)
-        found = self._places.get(bits) if _is_array(arg) else None
+        found = self._places.get(bits) if is_array(arg) else None
         if found is None:
             found = len(self.values)
             self.values.append(bits)
-            if _is_array(arg):
+            if is_array(arg):
                 self._places[bits] = found
         return f"table.arg[{found}]"
 
 
-def _few(part: Part) -> Part:
+def _few(part: Launch) -> Launch:
     """Small copies and constants as work of one thread; refused is what has no text."""
     if part.text or part.name == "end":
         return part
     if part.name not in BYTE_FUNCTIONS:
         raise Unknown(part.name)
     if part.name in _BYTES and part.args[_BYTES[part.name]] <= FEW:
-        return part._replace(name=part.name.replace("bytes", "few"), alone=True)
+        return replace(part, name=part.name.replace("bytes", "few"), alone=True)
     return part
 
 
-def _ordered(parts: list[Part]) -> list[Part]:
+def _ordered(parts: list[Launch]) -> list[Launch]:
     """Parts that have nothing to do with each other side by side, so that blocks meet less often: each as soon as those
     are done that it has to wait for."""
-    found: list[Part] = []
-    waiting: list[tuple[tuple[int, bool], Part, list[Use]]] = []  # (how often blocks have met, whether at a meeting)
+    found: list[Launch] = []
+    waiting: list[tuple[tuple[int, bool], Launch, list[Use]]] = []  # (how often blocks have met, whether at a meeting)
 
     def done() -> None:
         found.extend(part for _, part, _ in sorted(waiting, key=lambda each: each[0]))
@@ -445,7 +410,7 @@ def _ordered(parts: list[Part]) -> list[Part]:
             done()
             found.append(part)
             continue
-        uses, met = _uses(part), 0
+        uses, met = part.uses, 0
         for (before, alone), other, others in reversed(waiting):
             if before + (not part.alone) <= met:  # it waits for longer already
                 continue
@@ -459,14 +424,14 @@ def _ordered(parts: list[Part]) -> list[Part]:
     return found
 
 
-def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[Part]]:
+def _split(body: list[Launch], last: Launch, turn: Round) -> tuple[list[Launch], list[Launch]]:
     """(what goes before the end of a round, what may follow it): the latter has no part in what the end reads, and
     neither reads nor writes what that changes, but counters, which are cleared when they have been read."""
-    touched = [_use(array, True) for array in turn.changes] + _read(last)
-    counters = [_use(words, True) for words in turn.counters.values() if len(words)]
+    touched = [use_of(array, True) for array in turn.changes] + _read(last)
+    counters = [use_of(words, True) for words in turn.counters.values() if len(words)]
     for at in range(len(body), 0, -1):
         part = body[at - 1]
-        uses = [] if part.alone or part.ends else _uses(part)
+        uses = [] if part.alone or part.ends else part.uses
         held = any(one.disturbs(other) for one in uses for other in touched)
         held = held or any(one.writes and one.disturbs(other) for one in uses for other in counters)
         if held or not uses:
@@ -474,52 +439,24 @@ def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[
     return [], body
 
 
-def _read(part: Part) -> list[Use]:
+def _read(part: Launch) -> list[Use]:
     """What a part reads that tells what comes next."""
     first = {"turn": OWN, "guard": 2}[part.name]
-    return [_use(arg, False) for arg in part.args[first:] if _is_array(arg)]
-
-
-def _is_array(arg: Any) -> bool:
-    return hasattr(arg, "nbytes") and not isinstance(arg, np.generic)
+    return [use_of(arg, False) for arg in part.args[first:] if is_array(arg)]
 
 
 def _bits(arg: Any) -> int:
-    if _is_array(arg):
+    if is_array(arg):
         return address(arg)
     return int.from_bytes(arg.tobytes(), "little") if isinstance(arg, np.generic) else int(arg) & _WORD
 
 
-def _use(array: Any, writes: bool, own: bool = False, joins: bool = False) -> Use:
-    begin = address(array)
-    return Use(begin, begin + max(int(array.nbytes), 1), writes, own, joins)
-
-
-def _uses(part: Part) -> list[Use]:
-    """What a call reads and writes."""
-    if part.ends:
-        return []
-    if part.name == "number":
-        return [_use(arg, not i) for i, arg in enumerate(part.args)]
-    known = FUNCTIONS.get(part.name, ())
-    told = {each.name: arg for each, arg in zip(known, part.args, strict=False) if isinstance(arg, int)}
-    iso = "const bool ISO = true;" in part.text
-    drains, whole = part.name == "drain", told.get("p") == 1
-    skipped = {"out_counts"} if drains and whole else set()
-    if drains and iso:
-        skipped |= {"out_vals", "acc_vals"}
-    found = []
-    for arg, each in zip_longest(part.args, known[: len(part.args)], fillvalue=UNDECLARED):
-        if _is_array(arg) and each.name not in skipped:
-            moves = told.get(f"{each.name[0]}stride", 1) != 0 if each.name.endswith("vals") else True
-            own = each.own and moves and (whole or not drains)
-            # What others add at the same time may stay between arrivals without values.
-            found.append(_use(arg, each.written, own, each.role == "adds" and iso))
-    return found
-
-
 def _spaced(name: str, text: str) -> str:
     """A text in a namespace, and none of its macros left."""
+    return f"namespace {name} {{\n{text}\n}}\n{_undone(text)}"
+
+
+@lru_cache(maxsize=256)
+def _undone(text: str) -> str:
     macros = dict.fromkeys(re.findall(r"^#define (\w+)", text, re.MULTILINE))
-    undone = "".join(f"#undef {macro}\n" for macro in macros)
-    return f"namespace {name} {{\n{text}\n}}\n{undone}"
+    return "".join(f"#undef {macro}\n" for macro in macros)

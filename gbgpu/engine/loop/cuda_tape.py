@@ -3,6 +3,7 @@ Imported with the first capture."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -14,7 +15,8 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.gpu_functions import FUNCTIONS
-from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
+from ...kernels.hazards import Launch
+from ...kernels.resident import Code, Order, Program, Round, Unknown
 from ...trace import aside
 from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -49,9 +51,9 @@ class CudaTape:
                 journal.before = self._before
             yield
 
-    def _before(self, part: tuple) -> None:
+    def _before(self, part: Launch) -> None:
         """GPUs meet before one uses what another one has used."""
-        if self._order.disturbed(Part(*part)):
+        if self._order.disturbed(part):
             self._rounds.meet()
 
     def _meet(self) -> None:
@@ -115,7 +117,7 @@ class CudaTape:
         """All is captured. Raises NotCompiled for what several GPUs can't do by themselves."""
         rounds = self._rounds
         graphs = "a CUDA graph of" if not rounds.others else f"CUDA graphs on {len(rounds.gpus)} GPUs,"
-        self.dealt = any(name == "deal" for _, name, *_ in self._journal.parts)
+        self.dealt = any(launch.name == "deal" for launch in self._journal.launches)
         split = ", frontiers split among GPUs" if self.dealt else ""
         self.how = f"{graphs} {rounds.nodes} nodes a round{self.between}{split}"
         if rounds.others and not self._known:
@@ -148,11 +150,12 @@ class CudaTape:
     def between(self) -> str:
         """What GPUs fetch from each other in a round: arrays, and lists of which only they know the lengths."""
         sure = most = 0
-        for _, name, args, _, _, gpu in self._journal.parts if self._rounds.others else ():
-            read = [arg for arg, each in zip(args, FUNCTIONS.get(name, ()), strict=False) if not each.written]
+        for launch in self._journal.launches if self._rounds.others else ():
+            known = FUNCTIONS.get(launch.name, ())
+            read = [arg for arg, each in zip(launch.args, known, strict=False) if not each.written]
             arrays = [arg for arg in read if hasattr(arg, "__cuda_array_interface__")]
-            size = sum(array.nbytes for array in arrays if array.device.id != gpu)
-            sure, most = (sure + size, most) if name == "copy_bytes" else (sure, most + size)
+            size = sum(array.nbytes for array in arrays if array.device.id != launch.gpu)
+            sure, most = (sure + size, most) if launch.name == "copy_bytes" else (sure, most + size)
         lists = f", and lists of at most {_megabytes(most)}" if most else ""
         return f", {_megabytes(sure)} fetched from other GPUs a round{lists}" if sure or most else ""
 
@@ -165,22 +168,22 @@ class CudaTape:
         """The parts of a round; its end looks at another word whether it is to stop."""
         *parts, last = self._parts()
         if abort is not None:
-            last = last._replace(args=(*last.args[:2], abort, *last.args[3:]))
+            last = replace(last, args=(*last.args[:2], abort, *last.args[3:]))
         return Round([*parts, last], self._changed, self._rounds.counters)
 
     def crossing(self) -> Round:
         return Round(self._parts(), (), self._rounds.counters)
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Launch]:
         """Raises Unknown if devices were given something that they did not tell of."""
         if not self._known:
             raise Unknown("what has no text")
-        return [Part(*part) for part in self._journal.parts]
+        return self._journal.launches
 
     @property
     def _known(self) -> bool:
         """Whether devices told of all that they were given."""
-        return self._rounds.nodes == sum(name != "end" for _, name, *_ in self._journal.parts)
+        return self._rounds.nodes == sum(launch.name != "end" for launch in self._journal.launches)
 
     @property
     def abort(self) -> int:

@@ -496,10 +496,12 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        captured = self._timed(pinned, way)
+        turned = self._turned(pinned)  # reads what guards say, as long as handles hold no places
+        other_way = way if turned is None else way_of(self.loop, turned)
+        captured, other = self._timed(pinned, way), None
         self.worth = self.loop.rounds + WORTH
-        turned = self._turned(pinned) if captured.key and captured.joined is None else None
-        other = None if turned is None else self._other_kind(captured, turned)
+        if turned is not None and captured.key and captured.joined is None:
+            other = self._other_kind(captured, turned, other_way)
         if other is None:
             captured.begin()
         else:
@@ -507,7 +509,7 @@ class DeviceLoop:
             captured = other if wide or thin(self.session, captured.products(self.signature, "pull")) else captured
             captured.bind(self.loop, self.signature)
         ended = self._run(captured)
-        last = turned if turned and ended.way != way else pinned
+        last = turned if turned is not None and ended.way == other_way else pinned
         for statement in self.statements:  # for who asks for plans
             statement.carried = last[id(statement)].carried or statement.carried
 
@@ -520,12 +522,12 @@ class DeviceLoop:
         self.session.loops.took((self.signature.key, way), took)
         return captured
 
-    def _other_kind(self, captured: Captured, turned: dict[int, Statement]) -> Captured | None:
+    def _other_kind(self, captured: Captured, turned: dict[int, Statement], way: Way) -> Captured | None:
         """The round in the other directions, as one kernel with this one, where handles have what both start from; None
         if it can't be captured, and this one is bound."""
         captured.give()
         with suppress(NotCompiled):
-            other = self._timed(turned, way_of(self.loop, turned))
+            other = self._timed(turned, way)
             other.give()
             return other
         captured.bind(self.loop, self.signature)
@@ -586,12 +588,11 @@ class DeviceLoop:
             if tries == 1 or not unlike.sure:
                 raise
             self.empties[id(unlike.handle)] = unlike.empty
-        except OtherForm as unlike:
-            store, form = unlike.handle._store, unlike.form
-            turns = {store.form, form} == {"list", "bitmap"} or store.form == form == "bitmap" and not unlike.iso
-            if tries == 1 or not turns:
+        except OtherForm as other:
+            if tries == 1 or not all(_turns(x._store, form, iso) for x, form, iso in other.unlike):
                 raise
-            unlike.handle._store = moved(self.session, store, form, store.map, unlike.iso)
+            for x, form, iso in other.unlike:
+                x._store = moved(self.session, x._store, form, x._store.map, iso)
         return self._captured(pinned, way, tries - 1)
 
     def _blind(self) -> Changed:
@@ -698,6 +699,11 @@ def _directed(statement: Statement, direction: str | None) -> Statement:
     return Statement(
         statement.output, statement.mask, statement.accum, statement.replace, statement.expr, statement.index, hints
     )
+
+
+def _turns(store: Any, form: str, iso: bool) -> bool:
+    """Whether a store is brought to a form in which there is room for what it has."""
+    return {store.form, form} == {"list", "bitmap"} or store.form == form == "bitmap" and not iso
 
 
 def _rows(step: Any) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...device.base import address
+from ...kernels.hazards import Launch
 
 
 class NotCompiled(Exception):
@@ -34,11 +35,12 @@ class OtherEmpty(NotCompiled):
 
 
 class OtherForm(NotCompiled):
-    """A vector leaves a round in another form than it had before, or not with one value for all any more."""
+    """Vectors leave a round in other forms than they had before, or not with one value for all any more. `unlike`: each
+    with its form, and whether it has one value."""
 
-    def __init__(self, handle: Any, form: str, iso: bool):
-        super().__init__(f"{handle.name} has another form after a round")
-        self.handle, self.form, self.iso = handle, form, iso
+    def __init__(self, unlike: list[tuple[Any, str, bool]]):
+        super().__init__(f"{unlike[0][0].name} has another form after a round")
+        self.unlike = unlike
 
 
 class Journal:
@@ -50,17 +52,16 @@ class Journal:
         self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
-        self.before: Callable[[tuple], None] = lambda part: None  # is told of what a GPU is given, just before
-        # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread, number of the GPU)
-        self.parts: list[tuple] = []
+        self.before: Callable[[Launch], None] = lambda launch: None  # is told of what a GPU is given, just before
+        self.launches: list[Launch] = []  # what GPUs are given
 
     def did(
         self, text: str, name: str, args: tuple = (), shared: int = 0, alone: bool = False, gpu: int | None = None
     ) -> None:
         """`gpu`: None for what each one does."""
-        part = text, name, args, shared, alone, gpu
-        self.before(part)
-        self.parts.append(part)
+        launch = Launch(text, name, args, shared, alone, gpu)
+        self.before(launch)
+        self.launches.append(launch)
 
     def given(self, buffer: Any) -> Any:
         found = self._instead.get(len(self._made))

@@ -121,6 +121,7 @@ class Written:
         try:
             with captured, self.tape.recording(journal, thin, self._seconds):
                 done = self._perform(self.operations, condition)
+                _as_before(self.carried, self.places)
                 self._separate([*self.carried, *self.inside], self.carried, self.blocks)
                 better = self._replaceable(journal)
                 if instead and better:
@@ -224,6 +225,7 @@ class Written:
             for handle, place in zip(changed, places, strict=True):
                 if handle.ndim and handle._store is not None and {handle._store.form, place.form} == {"list", "bitmap"}:
                     handle._store = moved(self.session, handle._store, place.form, handle._store.map)
+            _as_before(changed, places)
             self._separate(changed, changed, blocks)
             pairs = list(self._brought(zip(changed, places, blocks, strict=True)))
             device = self.devices[0]
@@ -276,8 +278,6 @@ class Written:
                 continue
             if made is None:
                 raise NotCompiled(f"{handle.name} is empty after a round")
-            if described(made) != described(place):
-                raise OtherForm(handle, made.form, made.iso)
             for triple in zip(self.devices, blocks, made.blocks, strict=False):
                 yield from differing(*triple, place)
 
@@ -306,3 +306,11 @@ class Written:
         if len(condition.present) > known:
             raise NotCompiled("it.when reads what may be empty")
         return found
+
+
+def _as_before(handles: list[Any], places: list[Any]) -> None:
+    """Raise OtherForm unless handles hold what is like their places."""
+    pairs = ((x, place) for x, place in zip(handles, places, strict=True) if x.ndim and x._store is not None)
+    unlike = [(x, x._store.form, x._store.iso) for x, place in pairs if described(x._store) != described(place)]
+    if unlike:
+        raise OtherForm(unlike)
