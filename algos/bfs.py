@@ -17,7 +17,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths, square, vertex, without_rounds
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, fixpoint, foldable, indexunary, loop, monoid, replace
+from gbgpu import Matrix, Vector, binary, fixpoint, indexunary, loop, monoid, program, replace
 from gbgpu.semiring import any_pair, any_secondi, min_first, register_anonymous
 
 MANY = 14  # a frontier has many arcs from a fourteenth of all, as Beamer et al. have it
@@ -30,7 +30,6 @@ class Tree(NamedTuple):
     parents: Vector
 
 
-@foldable
 def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     """Levels and parents of all vertices that `source` reaches.
 
@@ -64,15 +63,12 @@ def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     Breadth-First Search", SC 2012.
     """
     n = square(A)
-    source = vertex(source, n)
-    if depth is None and n < 1 << 31 and without_rounds(A, search=True):
-        return nearest(A, hops(A, source), source)
-    q = Vector(int, size=n, name="q")
-    q[source] = source
-    return search(A, q, depth)
+    sources = Vector(int, size=n, name="sources")
+    sources[vertex(source, n)] = source
+    return search(A, sources, depth)
 
 
-def nearest(A: Matrix, d: Vector, source: int) -> Tree:
+def nearest(A: Matrix, d: Vector, sources: Vector) -> Tree:
     """The tree of known levels `d`: the parent of a vertex is the first of its in-neighbours of the lowest level."""
     n, levels = d.size, d.dup(dtype=int, name="levels")
     # The least (level, row) as one number; n is below 2**31, so that it fits.
@@ -80,16 +76,17 @@ def nearest(A: Matrix, d: Vector, source: int) -> Tree:
     key(binary.plus) << levels * n
     parents = min_first[int](key @ A).new(name="parents")
     parents << parents % n
-    parents[source] = source
+    parents(sources.S) << sources
     return Tree(levels, parents)
 
 
-def search(A: Matrix, q: Vector, depth: int | None = None) -> Tree:
-    """Levels and parents as of `bfs`, from every vertex of `q`.
-
-    Each value of `q` is the number of its vertex. The search overwrites `q`.
-    """
-    levels, parents = (Vector(int, size=q.size, name=name) for name in ("levels", "parents"))
+@program
+def search(A: Matrix, sources: Vector, depth: int | None = None) -> Tree:
+    """Levels and parents as of `bfs`, from every vertex of `sources`, whose values are the numbers of vertices."""
+    n = sources.size
+    if depth is None and n < 1 << 31 and without_rounds(A, search=True):
+        return nearest(A, hops(A, sources), sources)
+    q, levels, parents = sources.dup(name="q"), *(Vector(int, size=n, name=name) for name in ("levels", "parents"))
     with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         parents(q.S) << q
@@ -103,7 +100,6 @@ def rounds(depth: int | None) -> int | None:
     return None if depth is None else depth + 1
 
 
-@foldable
 def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     """Levels of all vertices that `source` reaches, as `bfs` gives them, without parents.
 
@@ -127,11 +123,17 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
         As `bfs`.
     """
     n = square(A)
-    levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
-    source = vertex(source, n)
+    sources = Vector(bool, size=n, name="sources")
+    sources[vertex(source, n)] = True
+    return levels_from(A, sources, depth)
+
+
+@program
+def levels_from(A: Matrix, sources: Vector, depth: int | None = None) -> Vector:
+    """Levels as of `bfs_levels`, from every vertex of `sources` (BOOL)."""
     if depth is None and without_rounds(A, search=True):
-        return hops(A, source).dup(dtype=int, name="levels")
-    q[source] = True
+        return hops(A, sources).dup(dtype=int, name="levels")
+    q, levels = sources.dup(name="q"), Vector(int, size=sources.size, name="levels")
     with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         q(~levels.S, replace) << any_pair(q @ A)
@@ -139,10 +141,10 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     return levels
 
 
-def hops(A: Matrix, source: int) -> Vector:
-    """The arcs of the shortest path to each vertex that `source` reaches, as INT32 where these can't be more."""
+def hops(A: Matrix, sources: Vector) -> Vector:
+    """The arcs of the shortest path to each vertex from any of `sources`, as INT32 where these can't be more."""
     d = Vector("INT32" if A.nrows < 1 << 31 else "INT64", size=A.nrows, name="d")
-    d[source] = 0
+    d(sources.S) << 0
     with fixpoint():
         d(binary.min) << min_next[d.dtype.name](d @ A)
     return d

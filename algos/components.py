@@ -25,7 +25,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, foldable, indexunary, loop, monoid, replace, select
+from gbgpu import Matrix, Scalar, Vector, binary, indexunary, loop, monoid, program, replace, select
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_second
 
@@ -35,7 +35,7 @@ STEPS = 16  # or where rounds cost what they reach: for so many that they go ove
 SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
-@foldable
+@program
 def connected_components(A: Matrix) -> Vector:
     """The weakly connected component of every vertex, named by its smallest vertex.
 

@@ -15,7 +15,7 @@ from algos import verify
 from algos._inputs import square
 from algos._iterations import check_limits, difference, flat
 from algos.runs import ALGORITHMS, WEIGHTED, Algorithm, Result, highest
-from gbgpu import Matrix, Scalar, Vector, binary, foldable, loop, monoid, select
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, program, select
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
@@ -28,7 +28,7 @@ class Ranks(NamedTuple):
     converged: bool
 
 
-@foldable
+@program
 def pagerank(
     A: Matrix,
     damping: float = 0.85,

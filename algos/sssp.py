@@ -25,9 +25,9 @@ import numpy as np
 
 from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square, vertex, without_rounds
-from algos.bfs import bfs_levels, search
+from algos.bfs import levels_from, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, foldable, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, loop, monoid, program, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
@@ -58,7 +58,6 @@ class Paths(NamedTuple):
     parents: Vector
 
 
-@foldable
 def sssp(A: Matrix, source: int) -> Vector:
     """Lengths of the shortest paths from `source`.
 
@@ -93,19 +92,26 @@ def sssp(A: Matrix, source: int) -> Vector:
     2014. Bellman 1958; Ford 1956.
     """
     n = square(A)
-    source = vertex(source, n)
-    A = lengths_of(A)
+    sources = Vector(bool, size=n, name="sources")
+    sources[vertex(source, n)] = True
+    return paths_from(A, sources)
+
+
+@program
+def paths_from(A: Matrix, sources: Vector) -> Vector:
+    """Lengths as of `sssp`, of the paths from any of `sources` (BOOL)."""
+    n, A = sources.size, lengths_of(A)
     lowest, total = check_weights(A)
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
     if one_weight(A, lowest, total):
-        return bfs_levels(A, source).apply(binary.times, right=lowest).new(dtype=dtype, name="d")
+        return levels_from(A, sources).apply(binary.times, right=lowest).new(dtype=dtype, name="d")
     d = Vector(dtype, size=n, name="d")
-    d[source] = 0
+    d(sources.S) << 0
     if not relax(A, d, lowest, total, n):
         what = f"distances that still fall after {n} rounds"
         raise InvalidValue(message("no negative cycle within reach of the source", what))
     if dtype != "INT64" and total > float(np.finfo(d.dtype.np_type).max):  # paths of infinite length lead further
-        d(binary.first) << bfs_levels(A, source).apply(binary.second, right=inf)
+        d(binary.first) << levels_from(A, sources).apply(binary.second, right=inf)
     return d
 
 

@@ -12,7 +12,6 @@ from .distribute import partition
 from .distribute import ranks as _ranks
 from .distribute.sets import BlockSets
 from .distribute.topology import measured
-from .engine.calls import foldable
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .interrupts import imported
@@ -20,6 +19,7 @@ from .language.expr import Expression, Statement, new_like
 from .language.fixpoint import Fixpoint, fixpoint
 from .language.masks import replace
 from .language.matrix import Matrix, TransposedMatrix
+from .language.program import program
 from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater
@@ -379,7 +379,6 @@ __all__ = [
     "exceptions",
     "explain",
     "fixpoint",
-    "foldable",
     "indexunary",
     "init",
     "io",
@@ -388,6 +387,7 @@ __all__ = [
     "op",
     "partition",
     "rank",
+    "program",
     "replace",
     "select",
     "semiring",

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from .modes import Changed, restored
+from .modes import Changed, Open, Threads, Within, restored
 
 
 def _number(name: str, default: int, least: int = 0) -> int:
@@ -124,10 +124,27 @@ def connect(start: Any) -> None:
     _start = start
 
 
+class Seen(Open):
+    """What a thread takes for the session in force, while a call is recorded."""
+
+    def __init__(self, session: Any):
+        self.session = session
+
+
+_seen = Threads()
+
+
+def seen_as(session: Any) -> Within:
+    """A context in which this thread takes an object for the session in force."""
+    return Within(_seen, Seen(session))
+
+
 def session() -> Any:
     """The session in force; the first use starts the default one."""
     if changes:
         restored(changes)
+    if _seen and (here := _seen.here()) is not None:
+        return here.session
     return _session if _session is not None else _first()
 
 

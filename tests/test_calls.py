@@ -20,6 +20,7 @@ from gbgpu.balance import Policy
 from gbgpu.device.remote import RemoteDevice
 from gbgpu.engine import calls
 from gbgpu.engine.calls import TOLD, USUAL, Folding
+from gbgpu.language import program
 from gbgpu.semiring import plus_times
 
 ALL = 2 * (USUAL + TOLD)  # calls until it is settled
@@ -35,6 +36,12 @@ class Clock:
         session = gb.settings.session()
         self.now += alone if session.maps.alone else apart
         self.gone += "1" if session.maps.alone else "."
+
+
+@pytest.fixture(autouse=True)
+def python(monkeypatch):
+    """Calls run as Python: here it is counted which way each goes."""
+    monkeypatch.setattr(program.Programs, "_recorded", lambda *call: program.AS_PYTHON)
 
 
 @pytest.fixture
@@ -60,7 +67,7 @@ def test_ranks_with_gpus_fold_no_calls():
 
 
 def timed(clock, function, alone=1e-3, apart=2e-3):
-    @gb.foldable
+    @gb.program
     def call(*args, **kwargs):
         clock.tick(alone, apart)
         return function(*args, **kwargs)
@@ -223,7 +230,6 @@ def test_calls_that_are_not_folded(three, clock, monkeypatch):
     monkeypatch.setattr(calls.Calls, "folded", property(lambda self: True))
     A, call = graph(), timed(clock, lambda A, *others: doubled(A))
     v = doubled(A)
-    call(A, v)  # vectors lie where they lie
     call(A.T.new(), A.T)
     with gb.loop(2):
         call(A)
@@ -237,9 +243,11 @@ def test_calls_that_are_not_folded(three, clock, monkeypatch):
     assert set(clock.gone) == {"."}
     call(A, 4, "x")
     assert clock.gone.endswith("1")
+    call(A, v, gb.Vector(int, A.nrows))  # vectors are brought
+    assert clock.gone.endswith("11") and v._store.map is A._store.rowmap
     inner = timed(clock, lambda A: algos.bfs_levels(A, 0))  # one within another
     inner(A)
-    assert clock.gone.endswith("11") and not three.maps.alone
+    assert clock.gone.endswith("111") and not three.maps.alone
 
 
 def test_a_matrix_that_a_call_changes_keeps_what_it_got(three, clock, monkeypatch):
@@ -271,4 +279,4 @@ def test_who_folds(monkeypatch):
     for devices in ("cpu:3", "cpu:1"):
         assert gb.init(devices).folding is None
     assert algos.bfs_levels.__name__ == "bfs_levels"
-    assert gb.foldable(len)([1]) == 1
+    assert gb.program(len)([1]) == 1

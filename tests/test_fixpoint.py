@@ -843,9 +843,10 @@ def test_real_graphs(devices, name):
     G = gb.io.from_scipy_sparse(W)
     verify.sssp(G, source, algos.sssp(G, source))
     search = sys.modules["algos.bfs"]  # as GPUs search
-    verify.bfs(G, source, *search.nearest(G, search.hops(G, source), source))
+    sources = gb.Vector.from_coo([source], [source], int, size=G.nrows)
+    verify.bfs(G, source, *search.nearest(G, search.hops(G, sources), sources))
     hops = csgraph.dijkstra(W, indices=source, unweighted=True)
-    for levels in (algos.bfs_levels(G, source), search.hops(G, source)):
+    for levels in (algos.bfs_levels(G, source), search.hops(G, sources)):
         assert np.array_equal(levels.to_dense(-1), np.where(np.isinf(hops), -1, hops))
     wide = [gb.Vector(float, size=W.shape[0]) for _ in range(2)]
     for d, schedule in zip(wide, ("auto", "rounds"), strict=True):

@@ -7,10 +7,10 @@ all devices or on the first one alone, and both are timed; loops are decided by 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import partial
 from math import inf
 from time import perf_counter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..balance.arbiter import Decision
@@ -18,14 +18,15 @@ from ..distribute.blocks import MatrixStore
 from ..interrupts import held
 from ..language.expr import Operand
 from ..language.matrix import Matrix
+from ..language.vector import Vector
 from ..trace import Record, counters, emit, listeners
 from .dealing import Trial
+from .moving import moved
 
 USUAL, TOLD = 8, 8  # calls of each way until they take what they will, as loops are captured by then; and that tell
 LONGEST = 0.02  # seconds of a call, or of one pull of all entries, of which handing out statements is no tenth
 VECTORS = 8  # of the matrix's rows, 8 bytes each, for which there is to be room
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -79,15 +80,16 @@ class Folding:
         self._session = session
         self._calls: WeakKeyDictionary[MatrixStore, dict[Any, Calls]] = WeakKeyDictionary()  # by function
 
-    def call(self, function: Callable[..., R], args: Sequence[Any], kwargs: dict[str, Any]) -> R:
-        plain, matrices = partial(function, *args, **kwargs), self._matrices((*args, *kwargs.values()))
+    def call(self, function: Callable[..., R], args: tuple, kwargs: dict[str, Any]) -> R:
+        given = *args, *kwargs.values()
+        plain, (matrices, vectors) = partial(self._session.programs.call, function, args, kwargs), self._objects(given)
         if not matrices:
             return plain()
         calls = self._of(function, matrices)
         if calls.folded and not self._fits(matrices):
             calls.stay()
         folded = calls.folded
-        work = partial(self._alone, plain, matrices) if folded else plain
+        work = partial(self._alone, plain, matrices, vectors) if folded else plain
         if calls.settled and not listeners:
             return work()
         self._synchronize()
@@ -115,16 +117,19 @@ class Folding:
         record.decide(calls.decision(len(devices), end - start))
         emit(record)
 
-    def _matrices(self, given: Sequence[Any]) -> list[Matrix]:
-        """Those of a call that may be folded: one that is given matrices of all devices, and no vectors, and is part of
-        nothing else."""
+    def _objects(self, given: Sequence[Any]) -> tuple[list[Matrix], list[Vector]]:
+        """The matrices of a call that may be folded, and the vectors: one that is given matrices of all devices, and is
+        part of nothing else."""
         session = self._session
-        found: list[Any] = [x for x in given if isinstance(x, Operand)]
         if session.maps.alone or session.looping or session.recording or session.explaining:
-            return []
-        if not all(type(x) is Matrix and x._session is session and x._store is not None for x in found):
-            return []
-        return [] if all(session.matrix_store(x).rowmap.p == 1 for x in found) else found
+            return [], []
+        found: list[Any] = [x for x in given if isinstance(x, Operand)]
+        vectors = [x for x in found if type(x) is Vector]
+        matrices = [x for x in found if type(x) is Matrix and x._store is not None]
+        if len(vectors) + len(matrices) < len(found) or any(x._session is not session for x in found):
+            return [], []
+        apart = any(session.matrix_store(x).rowmap.p > 1 for x in matrices)
+        return (matrices, vectors) if apart else ([], [])
 
     def _of(self, function: Any, matrices: Sequence[Matrix]) -> Calls:
         known = self._calls.setdefault(matrices[0]._store, {})
@@ -141,69 +146,36 @@ class Folding:
         there = all(store.replica is not None for store in stores)
         return there or bool(self._session.replicas.fit(stores, VECTORS * 8 * rows))
 
-    def _alone(self, work: Callable[[], R], matrices: Sequence[Matrix]) -> R:
-        with self._session.lock, self._first(matrices):  # other threads' statements are planned for all devices
+    def _alone(self, work: Callable[[], R], matrices: Sequence[Matrix], vectors: Sequence[Vector]) -> R:
+        with self._session.lock, self._first(matrices, vectors):  # other threads' statements are for all devices
             return work()
 
     @contextmanager
-    def _first(self, matrices: Sequence[Matrix]) -> Iterator[None]:
-        """The first device has all of the matrices, and what is made inside."""
-        session, before = self._session, [(A, A._store) for A in matrices]
-        replicas: list[Any] = []
+    def _first(self, matrices: Sequence[Matrix], vectors: Sequence[Vector]) -> Iterator[None]:
+        """The first device has all of the matrices and vectors, and what is made inside."""
+        session, before = self._session, [(x, x._store) for x in (*matrices, *vectors)]
+        there: list[Any] = []  # what objects have inside
 
         def leave() -> None:
             session.maps.leave()
-            for (A, store), replica in zip(before, replicas, strict=False):
-                A._store = store if A._store is replica else A._store
+            for (x, store), inside in zip(before, there, strict=False):
+                x._store = store if x._store is inside else x._store
 
         try:
             session.maps.alone = True
-            for A, store in before:
-                replicas.append(session.replicas.of(store))
-                A._store = replicas[-1]
+            for x, store in before:
+                there.append(session.replicas.of(store) if x.ndim == 2 else self._brought(store))
+                x._store = there[-1]
             yield
         finally:
             held(leave)
 
+    def _brought(self, store: Any) -> Any:
+        return store and moved(self._session, store, store.form, self._session.maps.first(store.map.n))
+
     def _synchronize(self) -> None:
         for device in self._session.devices:
             device.synchronize()
-
-
-def foldable(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function of matrices whose calls the first of several GPUs may do alone, on replicas.
-
-    Parameters
-    ----------
-    function : callable
-        It makes all vectors that it needs from the arguments alone, and changes none of these.
-
-    Returns
-    -------
-    callable
-        With the same arguments and results. Without several GPUs it only calls `function`.
-
-    Notes
-    -----
-    A call runs on all GPUs or on the first one (docs/devices.md); both are timed, and the faster by median time is kept
-    as long as the first matrix is not changed:
-
-    - eight calls run on all GPUs, then eight on the first one; the next eight of each are timed, with all devices
-      synchronised;
-    - the trial ends early if the first GPU is busy for longer than all GPUs took.
-
-    These calls stay with all devices: calls of 20 ms and more, calls with matrices of which one GPU takes as long for a
-    pull (from 1.7 billion entries on), calls with vectors among their arguments, and calls within a loop. Other threads
-    wait while a call runs on one GPU.
-    """
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        session = next((x._session for x in (*args, *kwargs.values()) if type(x) is Matrix), None)
-        folding = None if session is None else session.folding
-        return function(*args, **kwargs) if folding is None else folding.call(function, args, kwargs)
-
-    return call
 
 
 def folding_of(session: Any) -> Folding | None:

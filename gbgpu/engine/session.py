@@ -19,6 +19,7 @@ from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels import programs
 from ..kernels.backends import open_devices
+from ..language.program import Programs
 from ..language.recording import recorder
 from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
@@ -117,7 +118,7 @@ class Session(Stores):
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)
         self.folds = folds(balance)
-        self.folding = folding_of(self)
+        self.folding, self.programs = folding_of(self), Programs(self)
         for device in self.devices:
             if device.kind == "cuda":
                 device.relieve = WeakMethod(self._relieved)
@@ -145,7 +146,7 @@ class Session(Stores):
         with self.lock:
             self.alive = False
             self.device_set.close()
-            for held in (self.loops, self.plans, self.maps, self.pool):
+            for held in (self.programs, self.loops, self.plans, self.maps, self.pool):
                 held.clear()
 
     def _relieved(self) -> bool:
@@ -223,6 +224,20 @@ class Session(Stores):
     def carry_out(self, recorded: Any) -> None:
         """Run a recorded loop to its end."""
         loop.carry_out(self, recorded)
+
+    def called(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """function(*args, **kwargs), which gb.program decorates."""
+        if self.folding is None:
+            return self.programs.call(function, args, kwargs)
+        return self.folding.call(function, args, kwargs)
+
+    def does(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
+        """work(), which changes these objects."""
+        return work()
+
+    def seen(self, what: Any, name: str) -> Any:
+        """What an object tells of its last run."""
+        return getattr(what, name)
 
     def not_free(self, work: Any) -> str | None:
         """What keeps a recorded fixpoint from the free schedule; None: nothing."""

@@ -10,6 +10,7 @@ Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from math import inf, isfinite
 from numbers import Real
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..errors import InvalidValue, NotImplementedException, fixed, message
+from ..errors import InvalidValue, NotImplementedException, message
 from ..modes import Exit
 from ..semiring._laws import SCALING, refusal
 from ..semiring._lower import to_python
@@ -26,7 +27,7 @@ from ..semiring._types import BOOL, INT64
 from .expr import Expression, Statement, Transposed, new_like
 from .index import is_integer
 from .masks import Mask, replace
-from .recording import Recording, loop
+from .recording import Recording, loop, seen
 from .residual import BODY, Residual, extend, residual
 
 SCHEDULES = ("auto", "free", "rounds")
@@ -55,8 +56,8 @@ class Fixpoint(Recording):
         The schedules that ran, and why rounds did: "free, 12 windows", "rounds: long rows".
     """
 
-    updates, windows, overwork = fixed("updates"), fixed("windows"), fixed("overwork")
-    converged, how = fixed("converged"), fixed("how")
+    updates, windows, overwork = seen("updates"), seen("windows"), seen("overwork")
+    converged, how = seen("converged"), seen("how")
 
     # What was recorded, for the session: output(mask, monoid) << semiring(output @ matrix), text in short.
     text: str
@@ -103,7 +104,6 @@ class Fixpoint(Recording):
         self.max_updates = None if max_updates is None else int(max_updates)
         super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
-        self._past = 0  # rounds without windows
 
     @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:
@@ -113,8 +113,13 @@ class Fixpoint(Recording):
         if outer is not None:
             hint = "a loop's body can relax in rounds of its own"
             raise NotImplementedException(f"gb.fixpoint inside the body of a loop isn't there yet. Hint: {hint}")
-        sums = None
         statements = [operation.what for operation in self._body.operations if operation.kind == "statement"]
+        self._session.does(partial(self._go, statements), [statement.output for statement in statements])
+
+    def _go(self, statements: list[Statement]) -> None:
+        """Take the body apart and run it."""
+        self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
+        self._past, sums = 0, None  # rounds without windows
         if len(statements) == len(self._body.operations) == 2:
             sums = residual(*statements)
             self.text = sums.text

@@ -234,6 +234,25 @@ class Recorder(Open):
         return above
 
 
+def outputs(operations: list[Operation]) -> list[Any]:
+    """The objects that operations write, those of inner loops and guarded ones too; some several times."""
+    found: list[Any] = []
+    for kind, what, _ in operations:
+        if kind in ("when", "loop"):
+            found += outputs(what.operations if kind == "when" else what.body)
+        elif kind == "statement":
+            found.append(what.output)
+        elif kind in ("clear", "build"):
+            found.append(what)
+    return found
+
+
+def seen(name: str, hint: str = "") -> Any:
+    """As `fixed`, of what a run has left."""
+    known = fixed(name, hint)
+    return property(lambda x: x._session.seen(x, "_" + name), known.fset, known.fdel)
+
+
 def _numbers(x: Any) -> list[Recorded]:
     """The recorded numbers in an expression."""
     found, waiting = [], [x]
@@ -343,7 +362,7 @@ class Loop(Recording):
     """
 
     index = fixed("index")
-    rounds, converged, how = fixed("rounds"), fixed("converged", "it.until(condition)"), fixed("how")
+    rounds, converged, how = seen("rounds"), seen("converged", "it.until(condition)"), seen("how")
     max_iterations = fixed("max_iterations", "gb.loop(max_iterations)")
 
     def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):

@@ -132,6 +132,10 @@ class _Tools:
     @property
     def is_iso(self) -> bool:
         """Whether all values are one, and stored once."""
+        return bool(self._parent._session.seen(self, "_iso"))
+
+    @property
+    def _iso(self) -> bool:
         store = self._parent._store
         return bool(store is not None and store.iso)
 
@@ -146,6 +150,10 @@ class _Tools:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays on the devices, of all ranks together."""
+        return int(self._parent._session.seen(self, "_bytes"))
+
+    @property
+    def _bytes(self) -> int:
         store = self._parent._store
         blocks = [] if store is None else store.blocks
         held: list[Any] = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
@@ -625,6 +633,10 @@ class VectorTools(_Tools):
     @property
     def format(self) -> str:
         """The form in which the vector lies on the devices now: "sparse", "bitmap" or "full"."""
+        return str(self._parent._session.seen(self, "_form"))
+
+    @property
+    def _form(self) -> str:
         store = self._parent._store
         return store.form if store is not None and store.form in ("bitmap", "full") else "sparse"
 

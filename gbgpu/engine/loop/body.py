@@ -5,7 +5,7 @@ from operator import eq, is_
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
-from ...language.recording import Operation, Recorded, whole
+from ...language.recording import Operation, Recorded, outputs, whole
 
 
 class Guard(NamedTuple):
@@ -24,12 +24,6 @@ def direction_of(statement: Any) -> str | None:
     """The direction that a product took last, or is to take; None where that is not known, and for others."""
     direction: str | None = statement.carried[1].direction if statement.carried else statement.hints.get("direction")
     return direction
-
-
-def outputs(operations: list[Operation]) -> list[Any]:
-    """The handles that operations change, guarded ones too; some several times."""
-    changes = (each for each, _ in _each(operations) if each.kind in ("clear", "statement"))
-    return [each.what if each.kind == "clear" else each.what.output for each in changes]
 
 
 def read_only(operations: list[Operation]) -> list[Any]:

@@ -9,9 +9,8 @@ import numpy as np
 from ...language.expr import Expression, Operand, Statement, Transposed
 from ...language.index import Index
 from ...language.masks import Mask
-from ...language.recording import Operation, Recorded
+from ...language.recording import Operation, Recorded, outputs
 from ...semiring._types import DataType
-from .body import outputs
 
 
 class Unlike(Exception):

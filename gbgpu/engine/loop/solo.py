@@ -10,8 +10,9 @@ from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
 from ...distribute.partition import RowMap
+from ...language.recording import outputs
 from ..moving import brought, moved
-from .body import outputs, read_only
+from .body import read_only
 
 
 class Solo:

@@ -1,0 +1,390 @@
+"""`gb.program`: a function of matrices and vectors whose call is recorded, and then run again without its Python.
+
+While a call is recorded, the session that the function sees is `Heard`: all that objects ask of it is done as always,
+and becomes a step of the program. Three kinds of steps are left: what changes objects (statements, loops, fixpoints,
+builds) is done again, on the same objects, which nobody else has; what the function read must be what it was, as Python
+may have gone on by it; the rest tells nothing.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial, wraps
+from threading import Lock, get_ident
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from .. import settings
+from ..errors import InvalidValue, message
+from .expr import Operand, new_like
+from .handle import Handle
+from .recording import outputs, recorder
+
+KEPT, SEEN = 64, 1024  # programs of a session; signatures of which calls were in vain
+CHANCES = 8  # calls in vain after which a signature is not recorded any more
+AS_PYTHON = object()  # no program: the function is to be called
+# What a session does without telling or changing anything.
+SILENT = frozenset("check attach planned planning room filled computed compiled note_compiled".split())
+BUILDS = frozenset("build_vector build_matrix build_csr adopt_dense declare_symmetric draw_matrix clear take".split())
+PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Unfit(BaseException):
+    """What a function does that can't be run again; no handler of the function's own is to catch it."""
+
+
+class Missed(Exception):
+    """A value that was read is another one than when the call was recorded."""
+
+
+class Program:
+    """A recorded call: `steps` in their order, on objects that stand for the arguments, and on those that it makes."""
+
+    def __init__(self, session: Any):
+        self.heard, self.lock = Heard(session, self), Lock()  # one call at a time: the objects are the program's
+        self.steps: list[Callable[[], Any]] = []
+        self.made: dict[int, Any] = {}  # objects that get content
+        self.given: list[Any] = []  # stand for the arguments that are objects
+        self.result: Any = None
+
+    def record(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What a call returns, which becomes the program. Raises Unfit for what can't be run again."""
+        heard, objects = self.heard, [*_handles(args, kwargs)]
+        with settings.seen_as(heard):
+            self.given = [new_like(x.shape, x.dtype, x.name) for x in objects]
+            self._bind(objects)
+            stand_ins = iter(self.given)
+            args = tuple(next(stand_ins) if isinstance(x, Handle) else x for x in args)
+            kwargs = {name: next(stand_ins) if isinstance(x, Handle) else x for name, x in kwargs.items()}
+            heard.begin()
+            try:
+                self.result = function(*args, **kwargs)
+            finally:
+                heard.end()
+                self._bind([None] * len(objects))
+        return self._handed_out(objects)
+
+    def run(self, objects: list[Any]) -> Any:
+        """What a call with these arguments returns. Raises Missed where it goes another way."""
+        self._bind(objects)
+        try:
+            for x in self.made.values():
+                x._store = None
+                if not x.ndim:
+                    x._value = None
+            with settings.seen_as(self.heard):
+                for step in self.steps:
+                    step()
+            return self._handed_out(objects)
+        finally:
+            self._bind([None] * len(self.given))
+
+    def _bind(self, objects: list[Any]) -> None:
+        """Let what stands for the arguments hold what these hold."""
+        for x, given in zip(self.given, objects, strict=True):
+            x._store = None if given is None else given._store
+            if not x.ndim:
+                x._value = None if given is None else given._value
+
+    def _handed_out(self, objects: list[Any]) -> Any:
+        """The result, with objects that are the caller's. What is left is dropped."""
+        mine = {id(x): given for x, given in zip(self.given, objects, strict=True)}
+        found = _rebuilt(self.result, lambda x: mine.get(id(x)) if id(x) in mine else self._new(x, mine))
+        for x in self.made.values():
+            x._store = None
+        return found
+
+    def _new(self, x: Any, mine: dict[int, Any]) -> Any:
+        """An object of the caller's with what one of the program's holds."""
+        if id(x) not in self.made and x._store is not None:
+            raise Unfit
+        mine[id(x)] = fresh = new_like(x.shape, x.dtype, x._name)
+        fresh._store = x._store
+        if not x.ndim:
+            fresh._value = x._value
+        return fresh
+
+    def changes(self, handles: Iterable[Any]) -> None:
+        """What a step changes: not what is the caller's, or was there before."""
+        for x in handles:
+            if any(x is given for given in self.given) or type(x._session) is not Heard:
+                raise Unfit
+            self.made[id(x)] = x
+
+    def reads(self, read: Callable[[], Any], value: Any) -> None:
+        """What a step read must be the same again."""
+        known = _frozen(value)
+
+        def again() -> None:
+            if _frozen(read()) != known:
+                raise Missed
+
+        self.steps.append(again)
+
+
+class Heard:
+    """A session as a function sees it whose call is recorded. Once that is over, it is the session itself."""
+
+    def __init__(self, session: Any, program: Program):
+        self._session = session
+        self._program: Any = program  # until it is recorded, which has this object itself
+        self._thread: int | None = None  # whose calls are recorded
+        self._busy = False  # with a step, whose parts are none
+
+    def begin(self) -> None:
+        """Record what this thread does."""
+        self._thread = get_ident()
+
+    def end(self) -> None:
+        """The call is over."""
+        self._thread = self._program = None
+
+    @property
+    def _hears(self) -> bool:
+        return self._thread == get_ident() and not self._busy and recorder(self._session) is None
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._session, name)
+        return partial(self._told, found) if self._hears and name not in SILENT and callable(found) else found
+
+    def called(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A program inside another one is a part of it."""
+        return function(*args, **kwargs)
+
+    def run(self, statement: Any) -> Any:
+        """Run a statement, which is a step."""
+        return self._acted(partial(self._session.run, statement), [statement.output])
+
+    def carry_out(self, loop: Any) -> None:
+        """Run a loop, which is a step."""
+        self._acted(partial(self._session.carry_out, loop), outputs(loop.body))
+
+    def does(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
+        """Work that changes objects, which is a step."""
+        return self._acted(work, changes)
+
+    def give(self, one: Any, made: Any, other: Any, beside: Any) -> None:
+        """Two objects take the content of two others."""
+        self._acted(partial(self._session.give, one, made, other, beside), [one, other])
+
+    def computed(self, handle: Any) -> None:
+        """The value of a scalar is read next."""
+        self._session.computed(handle)
+        if self._hears and not handle.ndim:
+            self._act(handle._read)
+            self._program.reads(handle._read, handle._value)
+
+    def filled(self, handle: Any) -> None:
+        """A scalar was given a value."""
+        self._session.filled(handle)
+        if self._hears and not handle.ndim:
+            self._program.changes([handle])
+            self._program.steps.append(partial(setattr, handle, "_value", handle._value))
+
+    def seen(self, what: Any, name: str) -> Any:
+        """What an object tells of itself."""
+        value = getattr(what, name)
+        if self._hears:
+            self._program.reads(partial(getattr, what, name), value)
+        return value
+
+    def _told(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a method gives: of those that build, an object's content; of all others, what was read."""
+        work = partial(method, *args, **kwargs)
+        if method.__name__ in BUILDS:
+            return self._acted(work, args[:1])
+        found = self._act(work)
+        self._program.reads(work, found)
+        return found
+
+    def _acted(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
+        if not self._hears:
+            return work()
+        self._program.changes(changes)
+        found = self._act(work)
+        self._program.steps.append(work)
+        return found
+
+    def _act(self, work: Callable[[], Any]) -> Any:
+        self._busy = True
+        try:
+            return work()
+        finally:
+            self._busy = False
+
+
+class Programs:
+    """The programs of a session, by what tells one from another."""
+
+    def __init__(self, session: Any):
+        self._session = session
+        self._kept: OrderedDict[Hashable, Program] = OrderedDict()
+        self._vain: dict[Hashable, int] = {}  # calls that went another way than was recorded
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+        self._vain.clear()
+
+    def call(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """function(*args, **kwargs)."""
+        found = self._recorded(function, args, kwargs)
+        return function(*args, **kwargs) if found is AS_PYTHON else found
+
+    def _recorded(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The same by a program, one that is there or a new one; or AS_PYTHON."""
+        session = self._session
+        if session.recorders and recorder(session) is not None or session.explaining or session.ranks is not None:
+            return AS_PYTHON
+        try:
+            key = function, session.maps.alone, _signature(args), (*kwargs,), _signature(kwargs.values())
+            vain = self._vain.get(key, 0)
+        except TypeError:  # of a list, or an array, nobody knows when it changes
+            return AS_PYTHON
+        if vain > CHANCES:
+            return AS_PYTHON
+        if (program := self._kept.get(key)) is None:
+            return self._new(key, function, args, kwargs)
+        if not program.lock.acquire(blocking=False):
+            return AS_PYTHON
+        try:
+            return program.run([*_handles(args, kwargs)])
+        except Missed:
+            pass
+        except Exception:  # the function may have handled it
+            return AS_PYTHON
+        finally:
+            program.lock.release()
+        self._note(key, vain + 1)
+        return self._new(key, function, args, kwargs)
+
+    def _new(self, key: Hashable, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        program = Program(self._session)
+        try:
+            found = program.record(function, args, kwargs)
+        except Unfit:
+            self._note(key, CHANCES + 1)
+            return AS_PYTHON
+        except Exception:  # it may be that of what can't be recorded
+            return AS_PYTHON
+        self._kept[key] = program
+        self._kept.move_to_end(key)
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _note(self, key: Hashable, vain: int) -> None:
+        if len(self._vain) > SEEN:
+            self._vain.clear()
+        self._vain[key] = vain
+
+
+def _handles(args: tuple, kwargs: dict[str, Any]) -> Iterator[Any]:
+    return (x for x in (*args, *kwargs.values()) if isinstance(x, Handle))
+
+
+def _signature(given: Any) -> Hashable:
+    """What tells arguments apart: of objects the kind, type and shape, of others the value.
+
+    Raises TypeError for what has no hash, and for expressions and objects in tuples.
+    """
+    return tuple(_described(x) for x in given)
+
+
+def _described(x: Any) -> Hashable:
+    if isinstance(x, Handle):
+        return type(x), x.dtype, x.shape
+    return _value(x)
+
+
+def _value(x: Any) -> Hashable:
+    if isinstance(x, tuple):
+        return type(x), *map(_value, x)
+    if isinstance(x, Operand):
+        raise TypeError("an expression")
+    hash(x)
+    return type(x), x.hex() if isinstance(x, float) else x
+
+
+def _frozen(value: Any) -> Any:
+    """A value that was read, as it is compared. Raises Unfit for an object that may change."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, (tuple, list)):
+        return type(value), *map(_frozen, value)
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, PLAIN):
+        return type(value), value
+    raise Unfit
+
+
+def _rebuilt(result: Any, new: Callable[[Any], Any]) -> Any:
+    """A result with other objects in place of its own. Raises Unfit for what may hold objects and can't be rebuilt."""
+    if isinstance(result, Handle):
+        return new(result)
+    if isinstance(result, tuple):
+        parts = [_rebuilt(x, new) for x in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    if type(result) is list:
+        return [_rebuilt(x, new) for x in result]
+    if type(result) is dict:
+        return {key: _rebuilt(x, new) for key, x in result.items()}
+    if isinstance(result, PLAIN):
+        return result
+    raise Unfit
+
+
+def program(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function of matrices and vectors whose calls are recorded, and run again without its Python.
+
+    Parameters
+    ----------
+    function : callable
+        It makes all objects that it needs from the arguments alone, changes none of these, and depends on nothing that
+        may change between calls (global variables, files, the time).
+
+    Returns
+    -------
+    callable
+        With the same arguments and results.
+
+    Notes
+    -----
+    A call is recorded for a signature: the function, types and shapes of objects, and the values of all other
+    arguments. A number that differs from call to call is passed as a Scalar, or by a vector. Each later call runs the
+    recorded statements and loops on the content that its arguments have then. What the function read in between
+    (`q.nvals`, `s.value`, `it.rounds`) has to be what it was; else the call runs as Python, and is recorded anew, for a
+    few times.
+
+    These calls always run as Python: with lists or arrays among the arguments, within a loop's body or `gb.explain`,
+    across ranks, and while another thread is at the same program; and those of functions that change an argument or
+    return other things than objects, numbers and tuples, lists and dicts of them.
+
+    With several GPUs a call may run on the first one alone (docs/devices.md); both ways are timed, and the faster is
+    kept as long as the first matrix is not changed.
+
+    Examples
+    --------
+        @gb.program
+        def reached(A, q, steps):
+            seen = q.dup()
+            with gb.loop(steps):
+                seen(gb.binary.lor) << gb.semiring.lor_land(seen @ A)
+            return seen
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        session = next((x._session for x in _handles(args, kwargs)), None)
+        if session is None:
+            return function(*args, **kwargs)
+        found: R = session.called(function, args, kwargs)
+        return found
+
+    if not callable(function):
+        raise InvalidValue(message("a function under gb.program", repr(function)))
+    return call

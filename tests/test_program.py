@@ -1,0 +1,345 @@
+"""gb.program: calls that are recorded and run again give what the functions themselves give."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import algos
+import gbgpu as gb
+from algos.runs import ALGORITHMS
+from gbgpu import binary, monoid, replace
+from gbgpu.errors import InvalidValue
+from gbgpu.language import program as programs
+from gbgpu.semiring import any_pair, min_plus, plus_times
+
+N = 60
+
+
+def graph(seed: int = 1, n: int = N, dtype: str = "FP64") -> gb.Matrix:
+    rng = np.random.default_rng(seed)
+    i, j = rng.integers(0, n, (2, 5 * n))
+    return gb.Matrix.from_coo(i, j, rng.integers(1, 9, 5 * n), nrows=n, ncols=n, dtype=dtype, dup_op="min")
+
+
+def at(i: int, n: int = N) -> gb.Vector:
+    v = gb.Vector(bool, n)
+    v[i] = True
+    return v
+
+
+def kept() -> list[programs.Program]:
+    return [*gb.settings.session().programs._kept.values()]
+
+
+def alike(one, two) -> bool:
+    """Whether two results are the same, objects and numbers."""
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(two) and len(one) == len(two) and all(map(alike, one, two))
+    if isinstance(one, (gb.Vector, gb.Matrix)):
+        close = one.dtype.name.startswith("FP")
+        return one.isclose(two, rel_tol=1e-6, check_dtype=True) if close else one.isequal(two, check_dtype=True)
+    if isinstance(one, gb.Scalar):
+        return one.isequal(two, check_dtype=True)
+    return type(one) is type(two) and (one == two or one != one and two != two)
+
+
+class Counted:
+    """A function, and how often its Python ran."""
+
+    def __init__(self, function):
+        self.plain, self.calls = function, 0
+        self.call = gb.program(self._counted)
+
+    def _counted(self, *args, **kwargs):
+        self.calls += 1
+        return self.plain(*args, **kwargs)
+
+
+def search(A, sources, most=None):
+    q, level = sources.dup(), gb.Vector(int, A.nrows)
+    with gb.loop(most) as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    return level
+
+
+def test_python_runs_once(devices):
+    counted, A, B = Counted(search), graph(), graph(2)
+    for source in (0, 7, 7, 31):
+        for matrix in (A, B):
+            assert counted.call(matrix, at(source)).isequal(search(matrix, at(source)), check_dtype=True)
+    assert counted.calls == 1 and len(kept()) == 1
+    assert counted.call(A, at(3), 2).isequal(search(A, at(3), 2)) and counted.calls == 2  # a number is a part of it
+    C = graph(3, N + 1)
+    assert counted.call(C, at(3, N + 1)).isequal(search(C, at(3, N + 1))) and counted.calls == 3  # so are sizes
+    assert counted.call(A, most=2, sources=at(5)).isequal(search(A, at(5), 2)) and len(kept()) == 4
+
+
+NAMED = {
+    "bfs": lambda A: algos.bfs(A, 3),
+    "bfs to a depth": lambda A: algos.bfs_levels(A, 3, 2),
+    "sssp": lambda A: algos.sssp(A, 3),
+    "tree": lambda A: algos.shortest_path_tree(A, 3),
+    "components": algos.connected_components,
+    "pagerank": lambda A: algos.pagerank(A, tol=1e-9),
+    "pagerank, rounds": lambda A: algos.pagerank(A, tol=0, max_iterations=7, dtype="FP32"),
+    "betweenness": lambda A: algos.betweenness(A, [0, 5]),
+    "hits": algos.hits,
+    "strong": algos.strongly_connected_components,
+    "push": lambda A: algos.pagerank_push(A),
+}
+SYMMETRIC = ("cores", "coloring", "forest", "independent", "labels", "triangles", "clustering")
+
+
+@pytest.mark.parametrize("name", [*NAMED, *SYMMETRIC])
+def test_algorithms(devices, name):
+    """Each as a program, on content that changes between calls."""
+    plain = NAMED[name] if name in NAMED else ALGORITHMS[name].run
+    call = gb.program(lambda A: plain(A))
+    given = [graph(seed) for seed in (1, 2, 1)]
+    if name in SYMMETRIC:
+        given = [gb.Matrix.from_scipy_sparse((G := A.to_scipy_sparse()).maximum(G.T)) for A in given]
+    expected = [plain(A) for A in given]
+    for A, right in zip(given * 2, expected * 2, strict=True):
+        assert alike(call(A), right)
+
+
+def test_what_python_read_has_to_be_the_same(devices):
+    def branches(v):
+        w = v.dup()
+        if v.nvals > 10:
+            w << v.apply(binary.plus, right=v.nvals)
+        total = w.reduce(monoid.plus).new()
+        return w, (total.value or 0) > 50
+
+    counted = Counted(branches)
+    for many in (5, 20, 20, 5, 30):
+        for _ in range(2):
+            v = gb.Vector.from_coo(np.arange(many), np.arange(many) % 5, size=N)
+            assert alike(counted.call(v), branches(v))
+    assert counted.calls == 4
+
+
+def test_a_function_that_reads_another_number_each_time_runs_as_python(devices):
+    counted = Counted(lambda v: v.reduce(monoid.plus).new().value + 1)
+    for i in range(3 * programs.CHANCES):
+        assert counted.call(gb.Vector.from_coo([1], [i], size=3)) == i + 1
+    assert counted.calls == 3 * programs.CHANCES
+
+
+def test_results_are_the_callers(devices):
+    call = gb.program(lambda A, q: (level := search(A, q), level, q.dup(), A))
+    A, q = graph(), at(2)
+    first = call(A, q)
+    for _ in range(2):
+        level, same, copy, matrix = found = call(A, q)
+        assert alike(found, first) and level is same and matrix is A and level is not first[0] and copy is not q
+        level[:] = 5
+        copy.clear()
+        level(binary.plus) << first[0]
+    assert first[0].isequal(search(A, q)) and q.isequal(at(2))
+    assert first[0]._session is level._session is gb.settings.session()
+
+
+def test_all_that_makes_content(devices):
+    """Builds, scalars with values, clear, elements, objects that no statement writes."""
+
+    def builds(A, v):
+        w = gb.Vector.from_coo([1, 3], [2.0, 4.0], size=N)
+        w[5] = 7
+        s = gb.Scalar.from_value(2.0)
+        s.value = float(s) * 3
+        t = gb.Vector("FP64", N)
+        t << w
+        t.clear()
+        B = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 5.0], nrows=N, ncols=N)
+        B[4, 4] = 9
+        C = binary.plus(A | B).new()
+        x = plus_times(C @ v).new()
+        x << x.apply(binary.times, right=s)
+        t(x.S) << w
+        empty = gb.Vector(bool, N)
+        t(~empty.S) << 1
+        y = gb.Vector("FP64", N)
+        y.build([2], [3.0])
+        del y[2]
+        y.resize(N + 3)
+        return t, x, y, B, s, gb.Vector.from_dense(np.arange(4)), w.ss.is_iso, A.nvals, t.ss.format
+
+    A, B = graph(), graph(1)
+    counted = Counted(builds)
+    for matrix in (A, B, A):
+        v = gb.Vector.from_dense(np.arange(N) + 1.0)
+        assert alike(counted.call(matrix, v), builds(matrix, v))
+    assert counted.calls == 1 and kept()
+
+
+def test_scalars_are_arguments(devices):
+    def farther(d, A, step):
+        with gb.loop(3):
+            d2 = min_plus(d @ A).new()
+            d2 << d2.apply(binary.plus, right=step)
+        return d2
+
+    counted, A = Counted(farther), graph()
+    for step in (1.0, 2.5):
+        d = gb.Vector.from_coo([0], [0.0], size=N)
+        given = d, A, gb.Scalar.from_value(step)
+        assert alike(counted.call(*given), farther(*given))
+    assert counted.calls == 1
+
+
+@pytest.mark.parametrize("change", ["v << v.apply(binary.plus, right=1)", "v[3] = 1", "v.clear()", "s.value = 4"])
+def test_functions_that_change_what_they_are_given_run_as_python(devices, change):
+    def changes(v, s):
+        exec(change, {"v": v, "s": s, "binary": binary})
+        return v.dup()
+
+    counted = Counted(changes)
+    for _ in range(3):
+        v, s = gb.Vector.from_dense(np.arange(6)), gb.Scalar.from_value(1)
+        w, r = v.dup(), s.dup()
+        assert alike((counted.call(v, s), v, s), (changes(w, r), w, r))
+    assert counted.calls >= 3 and not kept()
+
+
+def test_what_is_not_recorded(devices):
+    outside, A = gb.Vector.from_dense(np.arange(N) + 0.0), graph()
+    given = {
+        "an object from outside": (lambda A: plus_times(A @ outside).new(), (A,)),
+        "a list": (lambda A, ids: outside[ids].new(), (A, [1, 2])),
+        "an array": (lambda A, ids: outside[ids].new(), (A, np.array([1, 2]))),
+        "a transpose": (lambda A, T: plus_times(T @ gb.Vector.from_dense(np.ones(N))).new(), (A, A.T)),
+        "an iterator": (lambda A: iter([search(A, at(1))]), (A,)),
+        "no object": (lambda n: n + 1, (3,)),
+        "what is neither": (lambda A: np.arange(3), (A,)),
+    }
+    for what, (plain, args) in given.items():
+        counted = Counted(plain)
+        for _ in range(2):
+            found, right = counted.call(*args), plain(*args)
+            if what == "an iterator":
+                found, right = [*found], [*right]
+            assert np.array_equal(found, right) if isinstance(right, np.ndarray) else alike(found, right), what
+        assert counted.calls >= 2, what
+    assert not kept()
+
+
+def test_in_loops_programs_and_explain(devices):
+    A, q = graph(), at(1)
+    inner = gb.program(lambda A, v: plus_times(A @ v).new())
+    outer = gb.program(lambda A, v: inner(A, inner(A, v)))
+    v = gb.Vector.from_dense(np.ones(N))
+    expected = plus_times(A @ plus_times(A @ v).new()).new()
+    for _ in range(3):
+        assert alike(outer(A, v), expected)
+    assert len(kept()) == 1
+    w = v.dup()
+    with gb.loop(2):
+        w << inner(A, w)
+    assert alike(w, expected)
+    counted = Counted(search)
+    counted.call(A, q)
+    with gb.explain() as text:
+        counted.call(A, q)
+    assert counted.calls == 2 and "any_pair" in str(text)
+    with gb.trace() as records:
+        assert counted.call(A, q).isequal(search(A, q))
+    assert counted.calls == 2 and {"push", "pull"} & {record.step for record in records}
+
+
+def test_errors(devices):
+    def fails(v, most):
+        w = v.apply(binary.plus, right=1).new()
+        if w.nvals > 3:
+            raise ValueError("too many")
+        try:
+            w.build([N], [1])
+        except gb.exceptions.OutputNotEmpty:
+            w << w.apply(binary.plus, right=1)
+        return w[most].new().value
+
+    counted = Counted(fails)
+    for many in (2, 2, 5, 2, 5, 0, 1):
+        v = gb.Vector.from_coo(np.arange(many), 1, size=N)
+        if many > 3:
+            with pytest.raises(ValueError, match="too many"):
+                counted.call(v, 1)
+        else:
+            expected = error = None
+            try:
+                expected = fails(v, 1)
+            except Exception as raised:
+                error = type(raised)
+            if error:
+                with pytest.raises(error):
+                    counted.call(v, 1)
+            else:
+                assert counted.call(v, 1) == expected
+    with pytest.raises(InvalidValue, match="gb.program"):
+        gb.program(3)
+
+
+def test_callbacks_and_numbers_of_rounds(devices):
+    told = []
+
+    def rounds(A, q):
+        level, w = gb.Vector(int, N), q.dup()
+        with gb.loop(on_iteration=told.append) as it:
+            level(w.S) << it.index
+            w(~level.S, replace) << any_pair(w @ A)
+            it.until(w.nvals == 0)
+        return level, it.rounds, it.converged
+
+    A, call = graph(), gb.program(rounds)
+    for source in (0, 0, 4):
+        told.clear()
+        expected = rounds(A, at(source))
+        right = told[:]
+        told.clear()
+        assert alike(call(A, at(source)), expected) and told[-len(right) :] == right
+
+
+def test_threads_and_sessions(devices):
+    A, call, wrong = graph(), gb.program(search), []
+    expected = [search(A, at(source)) for source in range(6)]
+
+    def many(k):
+        for _ in range(5):
+            if not call(A, at(k)).isequal(expected[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=many, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    gb.init("cpu:2")
+    B = graph()
+    assert call(B, at(3)).isequal(search(B, at(3))) and len(kept()) == 1
+    with pytest.raises(InvalidValue):
+        call(A, at(3))
+
+
+def test_nothing_is_held(devices):
+    call = gb.program(search)
+    A = graph()
+    for _ in range(2):
+        level = call(A, at(1))
+    gone = [weakref.ref(A), weakref.ref(A._store), weakref.ref(level._store.blocks[0].vals)]
+    del A, level
+    gc.collect()  # a matrix and its transpose have each other
+    assert [one() for one in gone] == [None] * 3
+
+
+def test_signature_keeps_the_names_of_arguments():
+    assert [*inspect.signature(algos.connected_components).parameters] == ["A"]
+    assert algos.pagerank.__doc__.startswith("PageRank")
