@@ -25,7 +25,7 @@ from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import fixpoint, forks, loop  # noqa: F401  (forks: registered by its import)
+from . import fixpoint, forks, loop, segments  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
 from .calls import folding_of
 from .context import Context
@@ -234,6 +234,14 @@ class Session(Stores):
     def does(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
         """work(), which changes these objects."""
         return work()
+
+    def fused(self, statements: Any, family: set[int]) -> Callable[[], Any]:
+        """What runs statements of a program that read nothing on the host (see segments.fused)."""
+        return segments.fused(self, statements, family)
+
+    def unshared(self, store: Any, family: set[int]) -> Any:
+        """What an object of a program holds, in buffers that no later call writes."""
+        return segments.unshared(self, store, family)
 
     def seen(self, what: Any, name: str) -> Any:
         """What an object tells of its last run."""

@@ -9,6 +9,7 @@ may have gone on by it; the rest tells nothing.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial, wraps
+from itertools import groupby
 from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from .. import settings
 from ..errors import InvalidValue, message
+from ..trace import counters
 from .expr import Operand, new_like
 from .handle import Handle
 from .recording import outputs, recorder
@@ -46,6 +48,7 @@ class Program:
     def __init__(self, session: Any):
         self.heard, self.lock = Heard(session, self), Lock()  # one call at a time: the objects are the program's
         self.steps: list[Callable[[], Any]] = []
+        self.family: set[int] = set()  # addresses of buffers that steps write in each call
         self.made: dict[int, Any] = {}  # objects that get content
         self.given: list[Any] = []  # stand for the arguments that are objects
         self.result: Any = None
@@ -65,7 +68,9 @@ class Program:
             finally:
                 heard.end()
                 self._bind([None] * len(objects))
-        return self._handed_out(objects)
+        found = self._handed_out(objects)
+        self.steps = [*_joined(self.steps, lambda statements: heard.fused(statements, self.family))]
+        return found
 
     def run(self, objects: list[Any]) -> Any:
         """What a call with these arguments returns. Raises Missed where it goes another way."""
@@ -102,7 +107,7 @@ class Program:
         if id(x) not in self.made and x._store is not None:
             raise Unfit
         mine[id(x)] = fresh = new_like(x.shape, x.dtype, x._name)
-        fresh._store = x._store
+        fresh._store = self.heard.unshared(x._store, self.family)
         if not x.ndim:
             fresh._value = x._value
         return fresh
@@ -123,6 +128,17 @@ class Program:
                 raise Missed
 
         self.steps.append(again)
+
+
+class Run:
+    """A step that is a statement. `fuses`: it read nothing on the host."""
+
+    def __init__(self, session: Any, statement: Any):
+        self.session, self.statement, self.fuses = session, statement, False
+
+    def __call__(self) -> Any:
+        """Run it again."""
+        return self.session.run(self.statement)
 
 
 class Heard:
@@ -156,7 +172,10 @@ class Heard:
 
     def run(self, statement: Any) -> Any:
         """Run a statement, which is a step."""
-        return self._acted(partial(self._session.run, statement), [statement.output])
+        step, reads = Run(self._session, statement), counters.host_reads
+        found, w = self._acted(step, [statement.output]), statement.output
+        step.fuses = counters.host_reads == reads and w.ndim < 2 and w._store is not None
+        return found
 
     def carry_out(self, loop: Any) -> None:
         """Run a loop, which is a step."""
@@ -280,6 +299,13 @@ class Programs:
         if len(self._vain) > SEEN:
             self._vain.clear()
         self._vain[key] = vain
+
+
+def _joined(steps: Iterable[Any], fused: Callable[[list[Any]], Any]) -> Iterator[Any]:
+    """Steps, of which statements in a row that read nothing are one."""
+    for fuses, each in groupby(steps, lambda step: isinstance(step, Run) and step.fuses):
+        several = [*each]
+        yield from [fused([step.statement for step in several])] if fuses else several
 
 
 def _handles(args: tuple, kwargs: dict[str, Any]) -> Iterator[Any]:

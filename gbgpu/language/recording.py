@@ -377,6 +377,7 @@ class Loop(Recording):
         super().__init__("loop", again=True)
         self._conditions: list[Any] = []
         self._rounds, self._converged, self._how = 0, False, "statements"
+        self.signature: Any = None  # by which a session knows it again
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
         self._me = ref(self)
         self._index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))

@@ -307,7 +307,7 @@ class DeviceLoop:
         """Made anew once other threads had the session: they may have given scalars other values."""
         turns = self.session.lock.turns
         if self._signed is None or self._signed[0] != turns:
-            found = Signature(self.loop)
+            found = Signature.of(self.loop)
             found.key = self.session.loops.same(found.key)
             self._signed = turns, found
         return self._signed[1]

@@ -39,10 +39,24 @@ class Signature:
     def __init__(self, loop: Any):
         self._loop, self._numbers = loop, {}  # type: tuple[Any, dict[int, int]]
         self.handles: list[Any] = []
+        self._scalars: list[tuple[Any, Any]] = []  # that the loop reads, and what they were
         self.key: Key | None = None
         with suppress(Unlike, TypeError):
             self._changed = {id(handle) for handle in outputs(loop.body)}
             self.key = Key((loop.max_iterations, self._of(loop.body)))
+        self._loop = None  # which has this
+
+    @classmethod
+    def of(cls, loop: Any) -> "Signature":
+        """That of a loop, which may have run before."""
+        if loop.signature is None or not loop.signature._holds:
+            loop.signature = cls(loop)
+        found: Signature = loop.signature
+        return found
+
+    @property
+    def _holds(self) -> bool:
+        return all(_known(x) == known for x, known in self._scalars)
 
     def number(self, handle: Any) -> int:
         return self._numbers[id(handle)]
@@ -102,6 +116,8 @@ class Signature:
             return number
         if x.lazy:
             raise Unlike
+        if x.ndim == 0 and id(x) not in self._changed:
+            self._scalars.append((x, _known(x)))
         if x.ndim == 0 and x._store is None and id(x) not in self._changed:
             return "number", x.dtype, self._of(x._value)
         self._numbers[id(x)] = len(self.handles)
@@ -112,6 +128,11 @@ class Signature:
         if x._ids is not None and x.vector is None:
             raise Unlike
         return "index", x.n, x._range, self._of(x.vector)
+
+
+def _known(scalar: Any) -> Any:
+    """What a signature has of a scalar that the loop reads."""
+    return None if scalar._store is not None else (type(scalar._value), repr(scalar._value))
 
 
 _WAYS: list[tuple[Any, Callable[[Signature, Any], Hashable]]] = [  # the first that is one of a type's own

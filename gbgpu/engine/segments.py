@@ -1,0 +1,207 @@
+"""Statements of a program (`gb.program`) in a row, as one CUDA graph: captured once, and launched in each call.
+
+A graph works on buffers of its own. What the statements read of other vectors and scalars is copied to where it finds
+that, and handles get what it leaves; a matrix is read where it lies. What was known of all these when it was captured
+(forms, counts, values on the host) has to be so again: else the statements run as always, and are captured anew.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ..device.base import address
+from ..distribute.blocks import VectorStore
+from ..interrupts import held as uninterrupted
+from ..language.expr import Expression, Operand, Statement
+from ..language.index import Index
+from ..modes import Changed
+from ..trace import counters, listeners
+from .loop.body import reads_of
+from .loop.buffers import addresses, at_once, blocks_of, copy_of, described, differing
+from .loop.journal import Journal
+
+WORDS = 512  # that a graph may count in
+SHARE = 1 / 16  # of the memory that a graph's buffers may take
+TRIES = 3  # captures
+
+
+def fused(session: Any, statements: Sequence[Statement], family: set[int]) -> Callable[[], Any]:
+    """What runs statements that read nothing on the host. `family`: the addresses of buffers that later calls write."""
+    one = len(session.devices) == 1 and session.devices[0].kind == "cuda"
+    return Segment(session, statements, family) if one else _Plain(session, statements)
+
+
+def unshared(session: Any, store: Any, family: set[int]) -> Any:
+    """What an object holds, in buffers that no later call writes."""
+    if not family or store is None or not isinstance(store, (VectorStore, tuple)):
+        return store
+    held = addresses(store.blocks) if isinstance(store, VectorStore) else {address(store[0])}
+    if held.isdisjoint(family):
+        return store
+    with at_once(session.devices):
+        return copy_of(session.devices, store)
+
+
+class _Plain:
+    """Statements, one after the other."""
+
+    def __init__(self, session: Any, statements: Sequence[Statement]):
+        self._session, self._statements = session, statements
+
+    def __call__(self) -> None:
+        for statement in self._statements:
+            self._session.run(statement)
+
+
+class Segment(_Plain):
+    """The same as one graph, once it is captured."""
+
+    def __init__(self, session: Any, statements: Sequence[Statement], family: set[int]):
+        super().__init__(session, statements)
+        self._device, self._family, self._tries = session.devices[0], family, 0
+        self._graph: Any = None
+        self._held: Any = None  # what it works on
+        read, self._written = _between(statements)
+        self._matrices = [x for x in read if x.ndim == 2]
+        self._read = [x for x in read if x.ndim < 2]
+
+    def __call__(self) -> None:
+        if listeners or self._tries > TRIES or self._session.maps.alone or self._session.looping:
+            return super().__call__()
+        with self._session.lock:
+            self._session.check()
+            if self._graph is not None and not self._fits():
+                self._drop()
+            with self._device.here():
+                if self._graph is not None or uninterrupted(self._captured):
+                    return uninterrupted(self._launch)
+            return super().__call__()
+
+    def _drop(self, _: Any = None) -> None:
+        self._graph = self._held = None
+
+    # -- what has to be as it was
+
+    def _known(self) -> list[Any]:
+        return [self._session.loops.era, *map(_told, self._read)]
+
+    def _fits(self) -> bool:
+        same = all(x._store is store() for x, store in zip(self._matrices, self._stores, strict=True))
+        return same and self._known() == self._as_it_was
+
+    # -- captured, launched
+
+    def _captured(self) -> bool:
+        """Whether it could be captured. Nothing has run then, and handles hold what they held."""
+        self._tries += 1
+        handles = {id(x): x for x in (*self._read, *self._written)}
+        before = [(x, x._store, x._value if not x.ndim else None) for x in handles.values()]
+        try:
+            self._as_it_was = self._known()
+            self._stores = [ref(x._store, self._drop) for x in self._matrices]
+            self._write_down()
+        except Exception:  # what CUDA does not let a stream do that is captured
+            self._drop()
+            self._tries = TRIES + 1
+        finally:
+            for x, store, value in before:
+                x._store = store
+                if not x.ndim:
+                    x._value = value
+        return self._graph is not None
+
+    def _write_down(self) -> None:
+        session, device, journal = self._session, self._device, Journal({})
+        cupy = device.xp
+        with at_once(session.devices):
+            self._places = [(x, copy_of(session.devices, x._store)) for x in self._read if x._store is not None]
+        for x, place in self._places:
+            if isinstance(place, VectorStore):
+                place.nvals = x._store.nvals
+            x._store = place
+        words, pool, stream = device.zeros(WORDS, np.int64), cupy.cuda.MemoryPool(), cupy.cuda.Stream(non_blocking=True)
+        around = cupy.cuda.get_allocator(), cupy.cuda.get_current_stream()
+
+        @contextmanager
+        def outside() -> Iterator[None]:
+            """Work goes where it went before."""
+            with ExitStack() as stack:
+                stack.enter_context(device.captured(None, None, 0, nullcontext))
+                stack.enter_context(cupy.cuda.using_allocator(around[0]))
+                stack.enter_context(around[1])
+                yield
+
+        counting, reads = (words[i : i + 1] for i in range(WORDS)), counters.host_reads
+        with Changed(session.changes, session, capturing=self, _watched=[]), cupy.cuda.using_allocator(pool.malloc):
+            with stream:
+                stream.begin_capture(cupy.cuda.runtime.streamCaptureModeRelaxed)
+                try:
+                    with device.captured(counting, journal, 0, outside):
+                        device.clear(words)
+                        for statement in self._statements:
+                            session.run(statement)
+                finally:
+                    graph = stream.end_capture()
+            if session._watched or counters.host_reads != reads or pool.total_bytes() > device.total * SHARE:
+                raise RuntimeError("a statement that can't be captured")
+        self._left = [(x, x._store, blocks_of(x._store), getattr(x._store, "nvals", None)) for x in self._written]
+        self._held = words, pool, journal.held
+        self._graph = graph
+        self._family |= {address(buffer) for buffer in journal.buffers}
+        for _, place in self._places:
+            self._family |= addresses(place.blocks) if isinstance(place, VectorStore) else {address(place[0])}
+
+    def _launch(self) -> None:
+        with at_once(self._session.devices):
+            for x, place in self._places:
+                self._bring(x._store, place)
+        self._graph.launch()
+        for x, store, blocks, nvals in self._left:
+            if blocks is not None:  # others may have written in place since, or counted
+                store.blocks, store.nvals = list(blocks), nvals
+            x._store = store
+            if not x.ndim:
+                x._value = None
+
+    def _bring(self, store: Any, place: Any) -> None:
+        """Copy what an object holds to its place."""
+        device = self._device
+        if isinstance(place, tuple):
+            return device.copy(place[0], store[0])
+        for block, made in zip(place.blocks, store.blocks, strict=True):
+            for to, source in differing(device, block, made, place):
+                device.copy(to, source)
+
+
+def _between(statements: Sequence[Statement]) -> tuple[list[Any], list[Any]]:
+    """The objects that statements read before they write them, and those that they write."""
+    read: dict[int, Any] = {}
+    written: dict[int, Any] = {}
+    for statement in statements:
+        for x in (*reads_of(statement), *_named(statement.expr)):
+            if id(x) not in written:
+                read[id(x)] = x
+        written[id(statement.output)] = statement.output
+    return [*read.values()], [*written.values()]
+
+
+def _named(expr: Any) -> Iterator[Any]:
+    """The vectors that name indices in an expression."""
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Expression):
+            options = node.option if isinstance(node.option, tuple) else (node.option,)
+            yield from (x.vector for x in options if isinstance(x, Index) and x.vector is not None)
+            waiting += [x for x in (node.left, node.right, *options) if isinstance(x, Operand)]
+
+
+def _told(x: Any) -> Any:
+    """What plans know of a vector or a scalar."""
+    store = x._store
+    if store is None:
+        return None if x.ndim else (type(x._value), repr(x._value))
+    return (*described(store), store.nvals) if x.ndim else ("waits", store[2])
