@@ -38,7 +38,7 @@ class VectorBlock:
 class VectorStore:
     """A vector's content: one block for each device, all of one form."""
 
-    __slots__ = ("map", "dtype", "form", "iso", "blocks", "nvals")
+    __slots__ = ("map", "dtype", "form", "iso", "blocks", "nvals", "__weakref__")
 
     def __init__(
         self, map: RowMap, dtype: Any, form: str, iso: bool, blocks: list[VectorBlock], nvals: int | None = None

@@ -41,7 +41,7 @@ def unshared(session: Any, store: Any, family: set[int]) -> Any:
     held = addresses(store.blocks) if isinstance(store, VectorStore) else {address(store[0])}
     if held.isdisjoint(family):
         return store
-    with at_once(session.devices):
+    with session.lock, at_once(session.devices):
         return copy_of(session.devices, store)
 
 

@@ -71,7 +71,7 @@ class Kept:
 
     def recall(self, handles: list[Any]) -> None:
         """Whatever these have of a kept round becomes their own."""
-        ids = {id(handle) for handle in handles}
+        ids = {id(handle._store) for handle in handles}
         for captured in [*chain(*self._captured.values())]:  # copies may make room, by what is kept
             captured.lent.recall(ids)
 
