@@ -152,6 +152,7 @@ class CudaDevice(Arrays):
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
+        self._allocated: Callable[[int], Any] | None = None  # gives memory for buffers, while a loop is captured
         self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
         self._queued: list[tuple] | None = None  # what is copied or cleared at once
         self._late = False  # what others have, too: owners wait until it is done
@@ -173,7 +174,8 @@ class CudaDevice(Arrays):
         room = n if each == 1 else (n + each - 1) // each * each
         try:
             with self._context:
-                buffer = cupy.ndarray((room,), dtype)
+                memory = None if self._allocated is None else self._allocated(room * dtype.itemsize)
+                buffer = cupy.ndarray((room,), dtype, memory)
         except cupy.cuda.memory.OutOfMemoryError as error:
             if self._relieved():
                 return self.empty(n, dtype)
@@ -199,16 +201,34 @@ class CudaDevice(Arrays):
 
     @contextmanager
     def captured(
-        self, words: Iterator[Any] | None, journal: Any, thin: int, uncaptured: Callable[[], AbstractContextManager]
+        self,
+        words: Iterator[Any] | None = None,
+        journal: Any = None,
+        thin: int = 0,
+        uncaptured: Callable[[], AbstractContextManager] = nullcontext,
+        allocated: Callable[[int], Any] | None = None,
     ) -> Iterator[None]:
         """Words of zero are those given, which are cleared elsewhere; `journal` hears of buffers and launches; at most
-        `thin` blocks work on a list, unless it is 0; `uncaptured` gives way to what is done at once."""
-        before = self._counting, self.journal, self.thin, self._uncaptured
+        `thin` blocks work on a list, unless it is 0; `uncaptured` gives way to what is done at once; `allocated` gives
+        memory for buffers, which the journal keeps."""
+        before = self._counting, self.journal, self.thin, self._uncaptured, self._allocated
         self._counting, self.journal, self.thin, self._uncaptured = words, journal, thin, uncaptured
+        self._allocated = allocated
         try:
             yield
         finally:
-            self._counting, self.journal, self.thin, self._uncaptured = before
+            self._counting, self.journal, self.thin, self._uncaptured, self._allocated = before
+
+    def allocator(self) -> Callable[[int], Any]:
+        """What gives memory as now, also where another stream is the current one: memory that was used before comes
+        again for the stream that had it."""
+        allocate, stream = cupy.cuda.get_allocator(), cupy.cuda.get_current_stream()
+
+        def allocated(size: int) -> Any:
+            with stream:
+                return allocate(size)
+
+        return allocated
 
     def uncaptured(self) -> AbstractContextManager:
         return self._uncaptured()

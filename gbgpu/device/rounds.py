@@ -3,7 +3,7 @@ stays there."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from ctypes import addressof, c_uint64, c_void_p
 from functools import lru_cache
 from pathlib import Path
@@ -76,7 +76,8 @@ class Rounds:
 
     @contextmanager
     def body(self, journal: Any, thin: int) -> Iterator[None]:
-        """What devices are given inside becomes the round. Buffers come from memory of its own."""
+        """What devices are given inside becomes the round. What libraries allocate comes from memory of its own; other
+        buffers are kept by the journal."""
         cuda, peers = self._cupy.cuda, self._devices[0].peers
         around = [(graph, cuda.get_current_stream(gpu)) for gpu, graph in self._graphs.items()], cuda.get_allocator()
 
@@ -85,7 +86,7 @@ class Rounds:
             """Work goes where it went before, and is done before the loop is launched."""
             with ExitStack() as stack:
                 for device in self._devices:
-                    stack.enter_context(device.captured(None, None, 0, nullcontext))
+                    stack.enter_context(device.captured())
                 stack.enter_context(cuda.using_allocator(around[1]))
                 for graph, stream in around[0]:
                     stack.enter_context(graph.current(stream))
@@ -96,14 +97,18 @@ class Rounds:
                 self.aside += counters.host_reads - before
 
         with ExitStack() as stack:
+            allocators = []
+            for device in self._devices:
+                with device.here():
+                    allocators.append(device.allocator())
             stack.enter_context(cuda.using_allocator(self._pool.malloc))
             for graph in self._graphs.values():
                 stack.enter_context(graph.captured())
             if peers is not None:
                 stack.enter_context(peers.written_down(True))
-            for device in self._devices:
+            for device, allocated in zip(self._devices, allocators, strict=True):
                 counting = self._counted(device.gpu)
-                stack.enter_context(device.captured(counting, journal, thin, uncaptured))
+                stack.enter_context(device.captured(counting, journal, thin, uncaptured, allocated))
             yield
 
     def _counted(self, gpu: int) -> Iterator[Any]:

@@ -6,7 +6,7 @@ that, and handles get what it leaves; a matrix is read where it lies. What was k
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import ref
 
@@ -123,13 +123,13 @@ class Segment(_Plain):
                 place.nvals = x._store.nvals
             x._store = place
         words, pool, stream = device.zeros(WORDS, np.int64), cupy.cuda.MemoryPool(), cupy.cuda.Stream(non_blocking=True)
-        around = cupy.cuda.get_allocator(), cupy.cuda.get_current_stream()
+        around, allocated = (cupy.cuda.get_allocator(), cupy.cuda.get_current_stream()), device.allocator()
 
         @contextmanager
         def outside() -> Iterator[None]:
             """Work goes where it went before."""
             with ExitStack() as stack:
-                stack.enter_context(device.captured(None, None, 0, nullcontext))
+                stack.enter_context(device.captured())
                 stack.enter_context(cupy.cuda.using_allocator(around[0]))
                 stack.enter_context(around[1])
                 yield
@@ -139,16 +139,17 @@ class Segment(_Plain):
             with stream:
                 stream.begin_capture(cupy.cuda.runtime.streamCaptureModeRelaxed)
                 try:
-                    with device.captured(counting, journal, 0, outside):
+                    with device.captured(counting, journal, 0, outside, allocated):
                         device.clear(words)
                         for statement in self._statements:
                             session.run(statement)
                 finally:
                     graph = stream.end_capture()
-            if session._watched or counters.host_reads != reads or pool.total_bytes() > device.total * SHARE:
+            most = sum(buffer.nbytes for buffer in journal.buffers) > device.total * SHARE
+            if session._watched or counters.host_reads != reads or most:
                 raise RuntimeError("a statement that can't be captured")
         self._left = [(x, x._store, blocks_of(x._store), getattr(x._store, "nvals", None)) for x in self._written]
-        self._held = words, pool, journal.held
+        self._held = words, pool, journal
         self._graph = graph
         self._family |= {address(buffer) for buffer in journal.buffers}
         for _, place in self._places:
