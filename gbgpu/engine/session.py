@@ -24,7 +24,7 @@ from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import fixpoint, forks, loop  # noqa: F401  (forks: registered by its import)
+from . import dry, fixpoint, forks, loop  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
 from .calls import folding_of
 from .context import Context
@@ -53,12 +53,14 @@ from .watch import Watched
 class Planning(Open):
     """Statements of a thread are planned, and do not run; `text`: where their plans go.
 
-    `unwritten`: by their ids, the objects that such statements would have written.
+    `unwritten`: by their ids, the objects that such statements would have written; `known`: by the ids of stores, what
+    the statement in hand knows of them (engine/dry.py).
     """
 
     def __init__(self, text: list[str]):
         self.text = text
         self.unwritten: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.known: dict[int, tuple[Any, Any]] = {}
 
 
 class Session(Stores):
@@ -286,6 +288,11 @@ class Session(Stores):
         """Where this thread wants plans in place of results: the innermost place."""
         return self._planning.here() if self._planning else None
 
+    @property
+    def dry(self) -> bool:
+        """Whether the statement in hand is planned and does not run (engine/dry.py)."""
+        return bool(self._planning) and self.made is not None and self.explaining is not None
+
     def planned(self, handle: Any) -> bool:
         """Whether this thread wants plans, and has only planned the statement that writes an object."""
         here = self.explaining
@@ -325,7 +332,10 @@ class Session(Stores):
             self.check()
         if not taken:
             self.made = self.watched = None  # what a statement that was cut short has left
-        if self._watched:
+        plans = self.explaining if self._planning and self.made is None else None
+        if plans:
+            plans.known.clear()
+        elif self._watched:
             self.raise_watched()
         above, self.made = self.made, []
         try:
@@ -334,8 +344,6 @@ class Session(Stores):
                 inner = other
             if self.deterministic and hasattr(inner.expr.op, "multiply"):
                 inner.expr = settled(inner.expr)
-            # what a statement needs beside is computed, also where its plan is wanted
-            plans = self.explaining if self._planning and above is None else None
             meets = statement.output.ndim or getattr(statement.expr.left, "ndim", 0)  # scalars alone: each rank's own
             if self.ranks is not None and above is None and not plans and meets:
                 self.ranks.does(*statement.outline, given=statement.given)
@@ -343,12 +351,15 @@ class Session(Stores):
             statement.carried = inner.carried
         finally:
             self.made = above
+            if plans:
+                plans.known.clear()
         if above is not None:
             above += statement.steps
         return statement
 
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
-        """Carry out a statement that stays as it is, or put its plan among `plans`."""
+        """Carry out a statement that stays as it is, or put its plan among `plans`. A part of a statement that is only
+        planned leaves what is known of its result."""
         output, expr = statement.output, statement.expr
         if plans:
             plans.unwritten[id(output)] = output
@@ -358,7 +369,8 @@ class Session(Stores):
             if output.ndim == 1:
                 found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
             else:
-                self.room(output.shape[0], STATEMENT, output)
+                if not self.dry:
+                    self.room(output.shape[0], STATEMENT, output)
                 found = self._carry_out(statement, title, plans, of_matrices, MatrixPlanner, MatrixRun)
             if found is not None:
                 output._store = found
@@ -370,12 +382,15 @@ class Session(Stores):
         found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
         if found is None:
             return
-        found = *found, expr.option.empty
-        if output.dtype is expr.dtype:
-            output._store = found
+        if self.dry:
+            value = found[0]
         else:
+            found = *found, expr.option.empty
+            if output.dtype is expr.dtype:
+                output._store = found
+                return
             value = self.read_scalar(found)
-            output.value = None if value is None else cast(value, expr.dtype, output.dtype)
+        output.value = None if value is None else cast(value, expr.dtype, output.dtype)
 
     def _carry_out(
         self,
@@ -386,21 +401,24 @@ class Session(Stores):
         planner: type[Planner | MatrixPlanner],
         runner: type[Runner],
     ) -> Any:
-        """What the last step left, or None: nothing runs where plans are wanted."""
-        counters.statements += 1
+        """What the last step leaves; None where only the plan is wanted."""
+        rehearsed = self.dry
+        counters.statements += not rehearsed
         asked, bound = prepare(self, statement)
         key = planner, asked
         plan = self.plans.get(key)
         if plan is None:
-            if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
-                self.plans.clear()
-            plan = self.plans[key] = planner(revived(asked)).plan()
-            self.kernels.ahead(plan.steps)
+            plan = planner(revived(asked)).plan()
+            if not rehearsed:
+                if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
+                    self.plans.clear()
+                self.plans[key] = plan
+                self.kernels.ahead(plan.steps)
         statement.carried = self.made, plan
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
-        if plans:
-            return None
+        if rehearsed:
+            return None if plans else dry.left(self, plan, bound, statement)
         if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
             bound["w"] = self.matrix_store(statement.output)
         try:
