@@ -226,13 +226,15 @@ class Session(Stores):
         """Run a recorded loop to its end."""
         loop.carry_out(self, recorded)
 
-    def not_free(self, work: Any) -> str | None:
-        """What keeps a recorded fixpoint from the free schedule; None: nothing."""
-        return fixpoint.hindrance(self, work)
+    def scheduled(self, work: Any) -> Any:
+        """How a recorded fixpoint goes (see fixpoint.Schedule)."""
+        with self.lock:
+            self.check()
+            return fixpoint.scheduled(self, work)
 
-    def relax(self, work: Any, frontier: Any) -> Any:
-        """Run a recorded fixpoint from a frontier on, without rounds (see fixpoint.Done)."""
-        return fixpoint.relax(self, work, frontier)
+    def relax(self, work: Any, frontier: Any, spread: bool) -> Any:
+        """Run a recorded fixpoint from a frontier on, without rounds (see fixpoint.Done). `spread`: as scheduled."""
+        return fixpoint.relax(self, work, frontier, spread)
 
     def thin(self, frontier: Any) -> bool:
         """Whether so few vertices are left that they take less time without rounds."""
