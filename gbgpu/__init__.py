@@ -304,8 +304,8 @@ def explain(what: Any = None) -> Any:
 
     Planning builds, counts and reads nothing. Where a run would look first, the plan assumes the ordinary case. A
     frontier has the mean number of edges a vertex. A transpose that is not there has a row without entries if the
-    matrix has one. What an inner statement would give is estimated from the sizes of its operands. A statement is
-    planned by what its objects hold now, not by what planned statements would write.
+    matrix has one. What a statement would leave, for those inside it or after it, is estimated from the sizes of its
+    operands.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import gbgpu as gb
 from gbgpu import agg, binary, monoid, replace, select, semiring, unary  # noqa: F401  (statements are source text)
 from gbgpu.distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from gbgpu.engine import assign
+from gbgpu.errors import InvalidValue
 from gbgpu.language.expr import Expression
 from gbgpu.language.handle import Handle
 from gbgpu.semiring import any_pair, min_plus, plus_pair, plus_times  # noqa: F401
@@ -98,6 +99,13 @@ w << (x > 0.5)
 w << x.ewise_union(q, binary.minus, 1.0, 0.0)
 """.strip().splitlines()  # fmt: skip
 STATEMENTS = [text.format(v=v) for text in OF_EACH for v in "xqbewf"] + OTHERS
+SEQUENCES = [
+    "w(m.S) << x; w(~m.S) << q; w << plus_times(w @ A)",
+    "w << x.select('>', 0.5); q(w.S) << w; w << q * x",
+    "C << plus_times(x.diag() @ A); C(binary.plus) << A; w << plus_times(C @ x)",
+    "w << A.diag(); w[0:299] << A.diag(1)",
+    "w((x > 0.5).S) << q; w << 1; w(binary.plus)[ids] << w",
+]
 # What a run takes depends on numbers of which a plan assumes the ordinary case; numbers of the host have no plan.
 GUESSED = [
     "w << agg.ss.argmax(A, rowwise=True)",
@@ -215,12 +223,62 @@ def test_planning_leaves_all_as_it_was(devices, ran, monkeypatch):
 
 def test_a_plan_is_the_one_that_a_run_takes(devices):
     session, names = gb.settings.session(), {**globals(), **objects()}
-    for text in STATEMENTS:
+    for text in STATEMENTS + SEQUENCES:
         with gb.explain() as plans:
             exec(text, names)
         ran = plans_of(session, lambda text=text: exec(text, names))
         shown = [plan.partition("\n")[2] for plan in plans]
         assert [unnamed(plan) for plan in shown] == [unnamed(plan) for plan in ran], text
+
+
+def looped(x, A, w, q, m, **_) -> None:
+    with gb.loop(3) as it:
+        w(q.S) << it.index
+        q(~m.V, replace) << min_plus(q @ A)
+        w << x * w.reduce(monoid.plus)
+        it.until(q.nvals == 0)
+
+
+def relaxed(A, q, m, **_) -> None:
+    with gb.fixpoint():
+        q(~m.V, binary.min) << min_plus(q @ A)
+
+
+def summed(B, x, q, **_) -> None:
+    with gb.fixpoint(tol=0.1):
+        x(binary.plus) << q
+        q << plus_times(q @ B)
+
+
+@pytest.mark.parametrize("work", [looped, relaxed, summed])
+def test_planning_loops_leaves_all_as_it_was(devices, work, monkeypatch):
+    session, space = gb.settings.session(), objects()
+    before = state(session, space)
+    forbid(session, monkeypatch)
+    with gb.explain() as plans:
+        work(**space)
+    assert plans and not changed(session, space, before)
+
+
+def test_what_ran_is_told_from_notes(devices, monkeypatch):
+    """A statement and a loop that ran, and sizes of a matrix that nobody made."""
+    session, space = gb.settings.session(), objects()
+    statement = space["w"] << plus_times(space["x"] @ space["A"])
+    with gb.loop(2) as it:
+        space["w"] << plus_times(space["w"] @ space["A"])
+    before = state(session, space)
+    forbid(session, monkeypatch)
+    assert "pull" in gb.explain(statement) and "2 rounds" in gb.explain(it)
+    assert gb.estimate_memory(1000, 1000, 5000).held > 0
+    assert not changed(session, space, before)
+
+
+def test_a_plan_resizes_nothing(devices):
+    v, A = gb.Vector.from_dense([1.0, 2.0, 3.0]), gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3)
+    for x, smaller in ((v, (2,)), (A, (2, 2))):
+        with gb.explain(), pytest.raises(InvalidValue, match="planned and did not run"):
+            x.resize(*smaller)
+        assert x.nvals == (3 if x is v else 2) and set(x.shape) == {3}
 
 
 def unnamed(plan) -> str:

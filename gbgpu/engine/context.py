@@ -60,6 +60,9 @@ class Context(Protocol):
     def dry(self) -> bool:
         """Whether the statement in hand is planned and does not run (engine/dry.py)."""
 
+    def stored(self, handle: Any) -> Any:
+        """The content of an object; in a plan, what statements that were planned before would have left."""
+
     def planned(self, handle: Any) -> bool:
         """Whether this thread wants plans, and has only planned the statement that writes an object."""
 

@@ -27,7 +27,7 @@ KNOWN = "borrow", "dup", "move", "place_list", "place_scalar"  # after these the
 
 def known(session: Context, handle: Any) -> Any:
     """A copy of what a vector or a matrix holds: the same one while a statement is planned."""
-    copies, store = session.explaining.known, handle._store
+    copies, store = session.explaining.known, session.stored(handle)
     of = handle if store is None else store
     found = copies.get(id(of))
     if found is None:
@@ -91,7 +91,7 @@ def with_elements(session: Context, store: MatrixStore, log: dict[tuple[int, int
 
 
 def left(session: Context, plan: Plan, bound: dict[str, Any], statement: Any) -> Any:
-    """What a plan leaves: a store without blocks; of a scalar a tuple with its value."""
+    """What a plan leaves: a store without blocks; of a scalar a tuple with a number in place of its value."""
     output = statement.output
     if output.ndim == 2:
         return matrix(session, plan, bound, output)
@@ -133,9 +133,12 @@ def _count(step: Step, counts: dict[str, int | None], bound: dict[str, Any]) -> 
     return known[0] + (counts.get("w") or 0) if step.kind in ("write", "write_list") else known[0]
 
 
-def matrix(session: Context, plan: Plan, bound: dict[str, Any], output: Any) -> MatrixStore:
-    """The matrix that a plan leaves, without its blocks unless they are those of another one."""
-    held = {"w": known(session, output), **bound}
+def matrix(session: Context, plan: Plan, bound: dict[str, Any], output: Any) -> MatrixStore | None:
+    """The matrix that a plan leaves, without its blocks unless they are those of another one; None where a single entry
+    waits."""
+    if plan.steps[-1].kind == "element":
+        return None
+    held = {**bound, "w": known(session, output)} if plan.inputs and plan.inputs[0].name == "w" else bound
     for step in plan.steps:
         held[step.into.name] = _AFTER.get(step.kind, _pair)(session, step, held, output)
     found: MatrixStore = held[plan.steps[-1].into.name]

@@ -16,6 +16,7 @@ from ..language.recording import BUILDS, recorder
 from ..modes import Changed, Threads, restored
 from . import build
 from .context import Context
+from .dry import known
 from .near import near_matrix
 from .plan import Step
 
@@ -168,12 +169,12 @@ class Reading(Context):
         return store.nvals
 
     def nvals(self, handle: Any) -> int:
+        if self.dry:
+            return self.known_count(known(self, handle)) or 0
         self.computed(handle)
         store = handle._store
         if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
             return store.nvals
-        if self.dry:
-            return 0 if store is None else self.known_count(self.content(handle)) or 0
         with self.lock:
             self.check()
             self.raise_watched(reading=True)

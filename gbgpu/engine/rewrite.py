@@ -122,10 +122,11 @@ def _evaluated(statement: Any) -> Any:
 
 def _in_place(output: Any, made: Any) -> bool:
     """Whether the rows of a handle lie where the output's do."""
-    mine, other = output._store, made._store
+    session = output._session
+    mine, other = session.stored(output), session.stored(made)
     if other is None or made.ndim == 2:
         return other is None or mine is None or (mine.rowmap is other.rowmap and mine.colmap is other.colmap)
-    return other.map is (output._session.maps.of(output.shape[0]) if mine is None else mine.map)
+    return other.map is (session.maps.of(output.shape[0]) if mine is None else mine.map)
 
 
 def _line(statement: Any) -> Any:
@@ -240,7 +241,7 @@ def _scatters(statement: Any) -> bool:
     if expr.kind != "copy" or statement.mask is not None or monoid is None or index.vector is None:
         return False
     session = output._session
-    w = output._store and session.content(output)
+    w = session.stored(output) and session.content(output)
     if w is None or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
         return False
     if w.map.p > 1 and (session.ranks is not None or not w.map.plain or w.dtype.np_type.kind not in "iu"):

@@ -53,13 +53,14 @@ from .watch import Watched
 class Planning(Open):
     """Statements of a thread are planned, and do not run; `text`: where their plans go.
 
-    `unwritten`: by their ids, the objects that such statements would have written; `known`: by the ids of stores, what
-    the statement in hand knows of them (engine/dry.py).
+    By the ids of objects: `unwritten`, those that such statements would have written, and `left`, what they would hold.
+    `known`: by the ids of stores, what the statement in hand knows of them (engine/dry.py).
     """
 
     def __init__(self, text: list[str]):
         self.text = text
         self.unwritten: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.left: dict[int, Any] = {}
         self.known: dict[int, tuple[Any, Any]] = {}
 
 
@@ -295,6 +296,11 @@ class Session(Stores):
         """Whether the statement in hand is planned and does not run (engine/dry.py)."""
         return bool(self._planning) and self.made is not None and self.explaining is not None
 
+    def stored(self, handle: Any) -> Any:
+        """The content of an object; in a plan, what statements that were planned before would have left."""
+        here = self.explaining if self.dry and self.planned(handle) else None
+        return handle._store if here is None else here.left.get(id(handle), handle._store)
+
     def planned(self, handle: Any) -> bool:
         """Whether this thread wants plans, and has only planned the statement that writes an object."""
         here = self.explaining
@@ -304,6 +310,7 @@ class Session(Stores):
         """An object has content that no statement wrote."""
         if (here := self.explaining) is not None:
             here.unwritten.pop(id(handle), None)
+            here.left.pop(id(handle), None)
 
     def computed(self, handle: Any) -> None:
         """Raise InvalidValue where an object is read whose statement was only planned."""
@@ -363,8 +370,6 @@ class Session(Stores):
         """Carry out a statement that stays as it is, or put its plan among `plans`. A part of a statement that is only
         planned leaves what is known of its result."""
         output, expr = statement.output, statement.expr
-        if plans:
-            plans.unwritten[id(output)] = output
         if expr.kind == "move":
             return self._moved(statement, title, plans)
         if output.ndim:
@@ -374,7 +379,9 @@ class Session(Stores):
                 if not self.dry:
                     self.room(output.shape[0], STATEMENT, output)
                 found = self._carry_out(statement, title, plans, of_matrices, MatrixPlanner, MatrixRun)
-            if found is not None:
+            if plans:
+                self._foreseen(output, found, plans)
+            elif found is not None:
                 output._store = found
             return
         if expr.shape or statement.mask is not None:
@@ -382,8 +389,8 @@ class Session(Stores):
         if statement.accum is not None or expr.kind == "fill":
             return self._scalar_on_host(statement, title, plans)
         found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
-        if found is None:
-            return
+        if plans:
+            return self._foreseen(output, None, plans)
         if self.dry:
             value = found[0]
         else:
@@ -403,7 +410,7 @@ class Session(Stores):
         planner: type[Planner | MatrixPlanner],
         runner: type[Runner],
     ) -> Any:
-        """What the last step leaves; None where only the plan is wanted."""
+        """What the last step leaves; of a plan that is only wanted, what is known of that."""
         rehearsed = self.dry
         counters.statements += not rehearsed
         asked, bound = prepare(self, statement)
@@ -420,7 +427,7 @@ class Session(Stores):
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
         if rehearsed:
-            return None if plans else dry.left(self, plan, bound, statement)
+            return dry.left(self, plan, bound, statement)
         if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
             bound["w"] = self.matrix_store(statement.output)
         try:
@@ -436,6 +443,14 @@ class Session(Stores):
             self.sharing.done()
         return result
 
+    def _foreseen(self, output: Any, store: Any, plans: Any) -> None:
+        """A statement would have left this in an object (None: nobody knows what)."""
+        if plans.unwritten.get(id(output)) is not output or store is not None:
+            plans.left.pop(id(output), None)
+        plans.unwritten[id(output)] = output
+        if store is not None:
+            plans.left[id(output)] = store
+
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:
         text = f"{title!r}\n{plan}"
         if plans:
@@ -448,11 +463,12 @@ class Session(Stores):
         statement.carried = self.made, NOTHING
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
-        if not plans:
-            output, made = statement.output, statement.expr.left
-            output._store = made._store
-            if output.ndim == 0:
-                output._value = made._value
+        output, made = statement.output, statement.expr.left
+        if plans:
+            return self._foreseen(output, made._store if output.ndim else None, plans)
+        output._store = made._store
+        if output.ndim == 0:
+            output._value = made._value
 
     def _scalar_on_host(self, statement: Any, title: Any, plans: Any) -> None:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
@@ -466,6 +482,7 @@ class Session(Stores):
             new = term.value
         statement.carried = self.made, NOTHING
         if plans:
+            self._foreseen(output, None, plans)
             return self._tell(statement.plan if self.made else "  on the host", title, plans)
         old = output.value
         if new is None and accum is not None:

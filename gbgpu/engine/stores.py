@@ -63,11 +63,12 @@ class Stores(Reading):
             self.filled(handle)
 
     def take(self, handle: Any, made: Any) -> None:
-        """A handle takes the shape and the content of another one that was made for it."""
+        """A handle takes the shape and the content of another one that was made for it. Raises InvalidValue where that
+        was only planned."""
         with self.lock:
+            self.computed(made)
             handle._shape, handle._store = made.shape, made._store
-            if not self.planned(made):
-                self.filled(handle)
+            self.filled(handle)
 
     def check_empty(self, handle: Any) -> None:
         if handle.nvals:
