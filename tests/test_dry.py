@@ -100,7 +100,7 @@ w << x.ewise_union(q, binary.minus, 1.0, 0.0)
 """.strip().splitlines()  # fmt: skip
 STATEMENTS = [text.format(v=v) for text in OF_EACH for v in "xqbewf"] + OTHERS
 SEQUENCES = [
-    "w(m.S) << x; w(~m.S) << q; w << plus_times(w @ A)",
+    "w(m.S) << x; w(~m.S) << q; w(direction='push') << plus_times(w @ A)",
     "w << x.select('>', 0.5); q(w.S) << w; w << q * x",
     "C << plus_times(x.diag() @ A); C(binary.plus) << A; w << plus_times(C @ x)",
     "w << A.diag(); w[0:299] << A.diag(1)",
