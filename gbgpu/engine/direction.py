@@ -230,17 +230,15 @@ def push_seconds(costs: Costs, semiring: Any, store: MatrixStore, outer: RowMap,
 
 
 def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
-    def made() -> VectorStore:
-        ones = [session.pool.scalar(b, 1, dtype.np_type) for b in range(map.p)]
-        blocks = [VectorBlock(n, one, 0) for n, one in zip(map.rows, ones, strict=True)]
-        return VectorStore(map, dtype, "full", True, blocks)
-
-    def kept() -> VectorStore:
-        store: VectorStore = session.once(("ones vector", map, dtype), made)
-        return store
-
-    found: VectorStore = session.aside(None, kept, lambda: VectorStore(map, dtype, "full", True, []))
+    kept = partial(session.once, ("ones vector", map, dtype), partial(_ones, session, map, dtype))
+    found: VectorStore = session.aside(None, kept, partial(VectorStore, map, dtype, "full", True, []))
     return found
+
+
+def _ones(session: Context, map: RowMap, dtype: Any) -> VectorStore:
+    ones = [session.pool.scalar(b, 1, dtype.np_type) for b in range(map.p)]
+    blocks = [VectorBlock(n, one, 0) for n, one in zip(map.rows, ones, strict=True)]
+    return VectorStore(map, dtype, "full", True, blocks)
 
 
 def _held(store: MatrixStore, turned: bool) -> MatrixStore | None:
