@@ -302,6 +302,11 @@ def explain(what: Any = None) -> Any:
     Without an argument, `with gb.explain() as text: ...` plans every statement of this thread, and runs none. Reading
     what such a statement would have written raises InvalidValue.
 
+    Planning builds, counts and reads nothing. Where a run would look first, the plan assumes the ordinary case. A
+    frontier has the mean number of edges a vertex. A transpose that is not there has a row without entries if the
+    matrix has one. What a statement would leave, for those inside it or after it, is estimated from the sizes of its
+    operands.
+
     Parameters
     ----------
     what : Statement, Expression, Loop or Fixpoint, optional

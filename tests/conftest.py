@@ -128,7 +128,7 @@ FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
     + "cli concurrency counters deterministic io real_graphs regressions told transposed trees types unchanged".split()
-    + ["deep", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes"]
+    + ["deep", "dry", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes"]
 }
 
 

@@ -326,6 +326,8 @@ def session() -> None:
             mine_only = everywhere([array.tolist() for array in made.to_coo(local=True)])
             parts = sorted(entry for part in mine_only for entry in zip(*part, strict=True))
             assert parts == sorted(zip(*found[0], strict=True)) and all(len(part[0]) for part in mine_only)
+        if gb.rank() == 0:  # a plan asks nobody
+            assert "transpose" in gb.explain(plus_times((A + A).T @ x)) and gb.explain(plus_times(A @ A.T))
         with gb.trace() as records:
             y(direction="pull") << plus_times(A @ x)
         assert {record.device for record in records} - {"host"} == set(mine)

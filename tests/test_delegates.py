@@ -117,7 +117,8 @@ def test_plans_show_what_runs(way, always):
         w(direction=way) << semiring(A @ x)
     told = [line.split()[1] for line in text[0].splitlines()[1:]]
     assert told[-len(kinds) - 1 : -1] == kinds
-    assert ("separate" in told) == (way == "pull") or A._store.transposed is not None
+    assert told[: -len(kinds) - 1] == ["transpose"] * (way == "push") + ["separate"]
+    assert A._store.transposed is None and A._store.apart is None  # shown, and not made
     assert "delegates" in text[0] and "normal rows" in text[0] or way == "push"
     _, moved = steps(lambda: w(direction=way) << semiring(A @ x))
     assert set(kinds) <= set(moved)

@@ -117,7 +117,7 @@ def test_random_bodies(devices, name):
         for schedule in ("auto", "free", "rounds"):
             d = gb.Vector.from_coo(ids, vals, dtype, size=n)
             op, add = getattr(semiring, name)[dtype], getattr(binary, name.partition("_")[0])
-            if schedule == "free" and gb.settings.session().not_free(Asked(A, d, op)):
+            if schedule == "free" and gb.settings.session().scheduled(Asked(A, d, op)).hindrance:
                 continue
             with fixpoint(window=window, schedule=schedule, worker=worker, fetch=fetch) as it:
                 product = [op(d @ A), op(A.T @ d), op(A @ d)][side]
@@ -150,7 +150,7 @@ def paths(A: sp.csr_array, source: int, **how) -> tuple[np.ndarray, gb.language.
 def has_free(A: sp.csr_array, schedule: str) -> bool:
     """Whether `paths` may go without rounds on these devices."""
     d, op = gb.Vector(float, A.shape[0]), semiring.min_plus["FP64"]
-    return not gb.settings.session().not_free(Asked(gb.io.from_scipy_sparse(A), d, op, schedule))
+    return not gb.settings.session().scheduled(Asked(gb.io.from_scipy_sparse(A), d, op, schedule)).hindrance
 
 
 def roads(n: int, seed: int) -> sp.csr_array:
@@ -303,7 +303,7 @@ def test_an_output_that_is_resized_meanwhile(devices):
     d = gb.Vector(float, size=300)
     d[0] = 0
     it = fixpoint(window=1, on_window=lambda windows: d.resize(9))
-    if gb.settings.session().not_free(Asked(A, d, semiring.min_plus["FP64"])):
+    if gb.settings.session().scheduled(Asked(A, d, semiring.min_plus["FP64"])).hindrance:
         return
     with pytest.raises(InvalidValue, match="keeps its size"), it:
         d(binary.min) << semiring.min_plus(d @ A)
@@ -446,7 +446,7 @@ def test_few_vertices_go_on_with_all_the_bits_that_they_have(devices, monkeypatc
     with fixpoint() as it:
         d(binary.bor) << op(d @ A)
     assert np.array_equal(d.to_dense(0), np.repeat([1, 3, 7, 15], [100, 50, 150, 400])) and it.converged
-    free = not gb.settings.session().not_free(Asked(A, d, op, "auto"))
+    free = not gb.settings.session().scheduled(Asked(A, d, op, "auto")).hindrance
     assert it.how.startswith("rounds: ") and ("; free, " in it.how) == free, it.how
 
 
@@ -494,7 +494,7 @@ def test_rounds_hand_over_all_that_vertices_have(devices, monkeypatch, name):
         arcs = list(zip(*A.to_coo(), strict=True))
         want = improved(total, f, n, dict(enumerate(begun)), arcs, np.ones(n))
         op = getattr(semiring, name)[dtype]
-        free = not gb.settings.session().not_free(Asked(A, d, op, "auto"))
+        free = not gb.settings.session().scheduled(Asked(A, d, op, "auto")).hindrance
         with fixpoint() as it:
             d(getattr(binary, name.partition("_")[0])) << op(d @ A)
         assert d.to_dict() == {v: value.item() for v, value in want.items()}, (seed, it.how)
@@ -742,6 +742,19 @@ def test_arguments(first):
         "gb.fixpoint(window=2, schedule='rounds', max_updates=9, worker='thread', fetch=3)"
     )
     assert repr(fixpoint(window=None)) == "gb.fixpoint(window=None)"
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_fixpoint_asks_once_whether_a_replica_has_room(devices, monkeypatch, room):
+    """How much memory is free varies: what was decided holds to the end."""
+    replicas, answers, A = gb.settings.session().replicas, [room] + 9 * [not room], roads(500, 4)
+    monkeypatch.setattr(replicas, "fit", lambda *given: answers.pop(0))
+    free = has_free(A, "free")
+    asked, answers[:] = 10 - len(answers), [room] + 9 * [not room]
+    found, it = paths(A, 0, schedule="free" if free else "auto")
+    assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and it.converged
+    assert len(answers) == 10 - asked and asked <= 1
+    assert it.how.startswith("free") or not free
 
 
 def further(x, a):

@@ -316,7 +316,7 @@ def test_ranks_agree_that_a_transpose_has_no_room():
         raise MemoryError
 
     costs = SimpleNamespace(turn=0.0)
-    session = SimpleNamespace(oriented=oriented, ranks=None, explaining=False, kernels=SimpleNamespace(costs=costs))
+    session = SimpleNamespace(oriented=oriented, ranks=None, kernels=SimpleNamespace(costs=costs))
     store = SimpleNamespace(symmetric=False, transposed=None, rented=0.0, nvals=9, rowmap=SimpleNamespace(p=2))
     rented = partial(direction._rented, session, None, SimpleNamespace(form="full"), store, True)
     assert rented(1.0, 2.0) == "push" and store.rented < 0

@@ -56,6 +56,13 @@ class Context(Protocol):
     def explaining(self) -> Any:
         """Where this thread wants plans in place of results, or None."""
 
+    @property
+    def dry(self) -> bool:
+        """Whether the statement in hand is planned and does not run (engine/dry.py)."""
+
+    def stored(self, handle: Any) -> Any:
+        """The content of an object; in a plan, what statements that were planned before would have left."""
+
     def planned(self, handle: Any) -> bool:
         """Whether this thread wants plans, and has only planned the statement that writes an object."""
 
@@ -102,8 +109,9 @@ class Context(Protocol):
 
     def content(self, handle: Any) -> VectorStore: ...
 
-    def aside(self, step: Step, work: Callable[[], Any]) -> Any:
-        """work(), as a step of the statement in hand that its plan does not have."""
+    def aside(self, step: Step | None, work: Callable[[], Any], foreseen: Callable[[], Any]) -> Any:
+        """work(), as a step of the statement in hand that its plan does not have (None: nobody is told of it). Where
+        the statement does not run: foreseen(), what is known without doing it."""
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""

@@ -129,7 +129,8 @@ def _apart(
         sums = others * heads.n * (term + (1 + masked) / 8)
         if not fewer(sums, each * plain):
             return None
-        return heads if fewer(each * separated(session, matrix).moved + sums, each * plain) else None
+        apart = separated(session, matrix)
+        return heads if apart is None or fewer(each * apart.moved + sums, each * plain) else None
     sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * (np.dtype(matrix.idx).itemsize + term)
     if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense else sent):
         return None
@@ -159,8 +160,7 @@ def _rented(
         if (turned() if session.ranks is not None else in_room(turned)) is not None:  # other ranks may have room
             return direction
         lost = -AGAIN * max(price, abs(pull - push))
-    if not session.explaining:
-        store.rented = lost
+    store.rented = lost
     return other
 
 
@@ -181,7 +181,7 @@ def _probed(
     length = min(mean, inner / max(count, 1)) if soon and count is not None else mean
     if mask is None:
         return (outer.rows, length) if soon else None
-    unlike = held is None or not mask.structural or held.form not in KNOWN or held.map is not outer
+    unlike = held is None or not mask.structural or held.form not in KNOWN or held.map is not outer or not held.blocks
     if held is None or unlike or held.form != "full" and session.known_count(held) is None:
         return [0] * outer.p, 0.0
     found = [block.n if block.full else int(block.count[0]) for block in held.blocks]
@@ -216,7 +216,7 @@ def pull_seconds(
 def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:
     """Whether a pull finds the most used columns first in each row. (What ranks decide by all of them know.)"""
     held = by_columns(store, turned)
-    if session.ranks is not None or held is None:
+    if session.ranks is not None or held is None or not held.blocks:
         return False
     return all(x.views.get("likely", x.cols) is not x.cols for x in held.blocks)
 
@@ -230,16 +230,15 @@ def push_seconds(costs: Costs, semiring: Any, store: MatrixStore, outer: RowMap,
 
 
 def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
-    return session.once(
-        ("ones vector", map, dtype),
-        lambda: VectorStore(
-            map,
-            dtype,
-            "full",
-            True,
-            [VectorBlock(map.rows[b], session.pool.scalar(b, 1, dtype.np_type), 0) for b in range(map.p)],
-        ),
-    )
+    kept = partial(session.once, ("ones vector", map, dtype), partial(_ones, session, map, dtype))
+    found: VectorStore = session.aside(None, kept, partial(VectorStore, map, dtype, "full", True, []))
+    return found
+
+
+def _ones(session: Context, map: RowMap, dtype: Any) -> VectorStore:
+    ones = [session.pool.scalar(b, 1, dtype.np_type) for b in range(map.p)]
+    blocks = [VectorBlock(n, one, 0) for n, one in zip(map.rows, ones, strict=True)]
+    return VectorStore(map, dtype, "full", True, blocks)
 
 
 def by_columns(store: MatrixStore, turned: bool) -> MatrixStore | None:
@@ -275,23 +274,32 @@ def frontier_edges(
     matters = balanced(session, op, held, x.map, mean)
     tells = session.assigner is not None and matters
     if x.form == "full":
-        return store.nvals, tallied(session, x, held) if tells and held is not None else None
-    seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
+        if not tells or held is None:
+            return store.nvals, None
+        return store.nvals, session.aside(None, lambda: tallied(session, x, held), lambda: None)
+    seen = sees_counts(session)
     worth = seen or matters or FEW <= count <= MANY * x.map.n
     if held is None or x.form not in KNOWN or not worth:
         return mean, None
     if tells:
-        tallies = session.aside(_counting(session, held, x.map), lambda: tallied(session, x, held))
-        return sum(int(one[-1]) for one in tallies), tallies
+        tallies = session.aside(_counting(held, x.map), lambda: tallied(session, x, held), lambda: None)
+        return mean if tallies is None else sum(int(one[-1]) for one in tallies), tallies
     if not seen and settled(MORE * mean):
         return mean, None
     edges, each = counted_edges(session, x, count, held, seen, matters)
-    return edges, [np.concatenate([[0], np.cumsum(one[1:])]) for one in each] if matters else None
+    if each is None or not matters:
+        return edges, None
+    return edges, [np.concatenate([[0], np.cumsum(one[1:])]) for one in each]
+
+
+def sees_counts(session: Context) -> bool:
+    """Whether the host knows how many entries devices have found, without a read."""
+    return session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
 
 
 def counted_edges(
     session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False, grouped: bool = False
-) -> tuple[int, list[np.ndarray]]:
+) -> tuple[int, list[np.ndarray] | None]:
     """Entries in the rows of a matrix that are present in x, in `count` of them: of all, and of each block here, with
     those of its groups of rows behind them (`grouped`). `seen`: the host reads what devices have as its own."""
     shift, groups = grouping(x.map) if grouped else (None, 0)
@@ -304,13 +312,11 @@ def counted_edges(
         read = session.over(x.map.tasks, lambda task: session.devices[task.device].get(found[task.block]), 0.0)
         return local_results(read)
 
-    each = session.aside(_counting(session, held, x.map), counted)
+    each = session.aside(_counting(held, x.map), counted, lambda: None)
+    if each is None:
+        return count * held.nvals // max(x.map.n, 1), None
     return session.total([one[0] for one in each], "edges of a frontier"), each
 
 
-def _counting(session: Context, held: MatrixStore, map: RowMap) -> Step:
-    def made() -> Step:
-        return Step("count", Value("edges", None, INT64, True, map), ("x",), build.spec_of(held), "edges of x")
-
-    step: Step = session.once(("counting", held.ptr, held.idx, map), made)
-    return step
+def _counting(held: MatrixStore, map: RowMap) -> Step:
+    return Step("count", Value("edges", None, INT64, True, map), ("x",), build.spec_of(held), "edges of x")

@@ -63,7 +63,11 @@ def free(session: Any, matrix: Any) -> bool:
     """Whether going without rounds is possible and predicted to take less time: on few devices, or if all rows are
     short, as rounds then are many and of few vertices."""
     store = session.matrix_store(matrix)
-    if _rounds_only(session) is not None or spread(session, store) and not rounds_are_long(session):
+    return _rounds_only(session) is None and _pays(session, store, _is_spread(session, store))
+
+
+def _pays(session: Any, store: Any, spread: bool) -> bool:
+    if spread and not rounds_are_long(session):
         return False
     if session.ranks is None and store.rowmap.p <= session.kernels.relaxing.alone:
         return True
@@ -96,8 +100,9 @@ def _rounds_only(session: Any) -> str | None:
     return None if session.kernels.relaxing.most else "devices without a kernel that relaxes"
 
 
-def spread(session: Any, store: Any) -> bool:
-    """Whether each device extends its own vertices, as the first one can't have the matrix."""
+def _is_spread(session: Any, store: Any) -> bool:
+    """Whether each device extends its own vertices, as the first one can't have the matrix. That depends on how much
+    memory is free, so each fixpoint asks once."""
     if store.rowmap.p == 1:
         return False
     return session.ranks is not None or (
@@ -105,8 +110,31 @@ def spread(session: Any, store: Any) -> bool:
     )
 
 
-def hindrance(session: Any, work: Any) -> str | None:
-    """What keeps a fixpoint from the free schedule; None: nothing."""
+class Schedule(NamedTuple):
+    """How a fixpoint goes. hindrance: what keeps it from the free schedule (None: nothing); free: whether it begins
+    with that; spread: whether each device then extends its own vertices."""
+
+    hindrance: str | None
+    free: bool = False
+    spread: bool = False
+
+
+def scheduled(session: Any, work: Any) -> Schedule:
+    """How a fixpoint goes."""
+    hindrance = "asked for" if work.schedule == "rounds" else _of_values(session, work)
+    if hindrance is not None:
+        return Schedule(hindrance)
+    store = session.matrix_store(work.matrix)
+    spread = _is_spread(session, store)
+    if spread and work.schedule != "free" and not rounds_are_long(session):
+        return Schedule("a matrix of which one device has no room for a replica")
+    if spread and store.rowmap is not store.colmap:
+        return Schedule("a matrix whose columns have other owners than its rows")
+    return Schedule(None, work.schedule == "free" or _pays(session, store, spread), spread)
+
+
+def _of_values(session: Any, work: Any) -> str | None:
+    """What keeps a fixpoint of any matrix from the free schedule; None: nothing."""
     monoid, dtype, itemsize = work.semiring.monoid, work.output.dtype, session.kernels.relaxing.itemsize
     if (found := _rounds_only(session)) is not None:
         return found
@@ -114,12 +142,6 @@ def hindrance(session: Any, work: Any) -> str | None:
         return f"values of type {dtype.name}, of less than {itemsize} bytes"
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
-    store = session.matrix_store(work.matrix)
-    if spread(session, store):
-        if work.schedule != "free" and not rounds_are_long(session):
-            return "a matrix of which one device has no room for a replica"
-        if store.rowmap is not store.colmap:
-            return "a matrix whose columns have other owners than its rows"
     return None
 
 
@@ -140,11 +162,11 @@ class Part(NamedTuple):
 class Relaxation:
     """One fixpoint: a kernel call at a time, on one device or on all of its matrix."""
 
-    def __init__(self, session: Any, work: Any, frontier: Any):
+    def __init__(self, session: Any, work: Any, frontier: Any, spread: bool):
         self._session, self._work, self._start = session, work, now()
         self._relaxing = session.kernels.relaxing
         store = session.oriented(work.matrix, work.flip == work.turned)
-        self._spread = spread(session, store)
+        self._spread = spread
         whole = store if self._spread or store.rowmap.p == 1 else session.replicas.of(store)
         self._map = map = whole.rowmap
         monoid, dtype, step = work.semiring.monoid, work.output.dtype, work.window
@@ -352,11 +374,11 @@ class Relaxation:
         emit(record)
 
 
-def relax(session: Any, work: Any, frontier: Any) -> Done:
-    """Relax until nothing improves, or until rounds are quicker."""
+def relax(session: Any, work: Any, frontier: Any, spread: bool) -> Done:
+    """Relax until nothing improves, or until rounds are quicker. `spread`: as it was scheduled."""
     with session.lock:
         session.check()
-        begin = partial(Relaxation, session, work, frontier)
+        begin = partial(Relaxation, session, work, frontier, spread)
         found = in_room(begin) if session.ranks is None else begin()  # what one of several lacks, ends all
     if found is None:
         return Done(0, 0, frontier, "memory lacks", False)

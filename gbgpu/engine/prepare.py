@@ -76,7 +76,8 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         elif kind == "extract":
             bound["ids"], named = option, option.vector
             detail = session.maps.of(len(option)) if named is None else None
-    w = output._store if output._store is None or not output.ndim or stays else session.content(output)
+    w = session.stored(output)
+    w = w if w is None or not output.ndim or stays else session.content(output)
     if not output.ndim:
         target: tuple = ("w", None, output.dtype, True, None)
     elif w is None or stays:
@@ -138,7 +139,8 @@ def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]
         bound["place"] = statement.index
     operands = tuple(_described(name, bound[name]) for name in ("m", "x", "y") if name in bound)
     mask = None if given is None else (given.structural, given.complement, False)
-    fresh = output._store is None or output._store.nvals == 0
+    held = session.stored(output)
+    fresh = held is None or held.nvals == 0
     target = ("w", "empty" if fresh else "csr", output.dtype, False, session.maps.of(output.shape[0]))
     placed = "" if statement.index is None else "rows"
     ends = mask, statement.accum, statement.replace, placed, None, None
@@ -166,9 +168,10 @@ def _operand(session: Context, statement: Any) -> tuple[VectorStore, bool]:
     device, which has done it before the others would have their parts."""
     x = statement.expr.left
     alone = statement.mask is None and statement.accum is None and statement.index is None
-    if alone and statement.expr.kind in STAYING and x._store is not None and not session.looping:
-        if session.maps.stays(x._store.map):
-            return x._store, True
+    if alone and statement.expr.kind in STAYING and not session.looping:
+        held = session.stored(x)
+        if held is not None and session.maps.stays(held.map):
+            return held, True
     return session.content(x), False
 
 

@@ -16,6 +16,7 @@ from ..language.recording import BUILDS, recorder
 from ..modes import Changed, Threads, restored
 from . import build
 from .context import Context
+from .dry import known
 from .near import near_matrix
 from .plan import Step
 
@@ -155,7 +156,7 @@ class Reading(Context):
         """Entries of a vector, if the host can tell without reading from a device."""
         if self.blind and store.form != "full":
             return None
-        if self.ranks is not None:  # which know the same
+        if self.ranks is not None or not store.blocks:  # ranks know the same; of numbers alone nobody knows more
             return store.nvals
         if store.nvals is None:
             total = 0
@@ -168,6 +169,8 @@ class Reading(Context):
         return store.nvals
 
     def nvals(self, handle: Any) -> int:
+        if self.dry:
+            return self.known_count(known(self, handle)) or 0
         self.computed(handle)
         store = handle._store
         if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
@@ -259,6 +262,8 @@ class Reading(Context):
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
+        if self.dry:
+            return handle.dtype.np_type.type(0).item()
         if self.ranks is not None:
             self.ranks.does("one value", given=position)
         self.raise_watched(reading=True)
@@ -281,11 +286,14 @@ class Reading(Context):
         value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
         return self.told(owner, value, "one value")[0]
 
-    def settle(self, scalar: Any) -> None:
-        """Read the value of a computed scalar, unless another thread did."""
+    def settle(self, scalar: Any) -> Any:
+        """The value of a computed scalar, read unless another thread did."""
         with self.lock:
+            if self.dry:
+                return scalar.dtype.np_type.type(0).item()
             if scalar._store is not None:
                 scalar._value, scalar._store = self.read_scalar(scalar._store), None
+            return scalar._value
 
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
         """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""

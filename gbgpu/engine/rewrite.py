@@ -2,12 +2,13 @@
 become one where kernels can do both (`flatten`), index Vectors products with a selection matrix, diagonals a few
 statements."""
 
+from functools import partial
 from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore, offset_type
+from ..distribute.blocks import MatrixStore
 from ..distribute.partition import Task
 from ..errors import DimensionMismatch, message
 from ..kernels.interface import Spec
@@ -19,6 +20,7 @@ from ..language.update import Updater
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
+from . import dry
 from .deterministic import order_matters
 from .flatten import filling, flat
 from .loop.journal import NotCompiled
@@ -87,7 +89,7 @@ def _shape(parts: Any) -> tuple[int, ...]:
 
 def _with_ids(session: Any, index: Any) -> Any:
     """An index, or a tuple of them; ids in place of a Vector that lacks some. In a captured round nobody knows."""
-    if not _names(index) or session.explaining:
+    if not _names(index) or session.dry:
         return index
     if type(index) is tuple:
         found = tuple(_with_ids(session, each) for each in index)
@@ -120,10 +122,11 @@ def _evaluated(statement: Any) -> Any:
 
 def _in_place(output: Any, made: Any) -> bool:
     """Whether the rows of a handle lie where the output's do."""
-    mine, other = output._store, made._store
+    session = output._session
+    mine, other = session.stored(output), session.stored(made)
     if other is None or made.ndim == 2:
         return other is None or mine is None or (mine.rowmap is other.rowmap and mine.colmap is other.colmap)
-    return other.map is (output._session.maps.of(output.shape[0]) if mine is None else mine.map)
+    return other.map is (session.maps.of(output.shape[0]) if mine is None else mine.map)
 
 
 def _line(statement: Any) -> Any:
@@ -166,24 +169,21 @@ def selection(session: Any, index: Index) -> Any:
     matrix = _new((len(index), index.n), BOOL, None)
     over = session.maps.of(index.size) if index.vector is None else session.content(index.vector).map
     rowmap, colmap = over, session.maps.pair(index.size, index.n, over.p)[1]
-    filled = index.vector is None or not session.explaining
-    ids = shapes.Ids(session, index, colmap, rowmap) if filled else None
-
-    def part(task: Task) -> csr.Rows:
-        b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
-        one = device.full(1, True, np.bool_)
-        if ids is None:
-            return csr.Rows(device.zeros(n + 1, offset_type(0)), device.empty(0, colmap.slot_type()), one, 0)
-        rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), one, 0)
-        return csr.keep_entries(device, rows, rows.cols >= 0)
-
     def made() -> MatrixStore:
+        ids = shapes.Ids(session, index, colmap, rowmap)
+
+        def part(task: Task) -> csr.Rows:
+            b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
+            one = device.full(1, True, np.bool_)
+            rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), one, 0)
+            return csr.keep_entries(device, rows, rows.cols >= 0)
+
         parts = session.over(rowmap.tasks, part, index.size * session.kernels.costs.row)
         return csr.store_of(session, rowmap, colmap, BOOL, True, parts)
 
     into = Value(matrix.name, "csr", BOOL, True, rowmap)
     step = Step("selection", into, (), Spec(), f"a matrix with an entry for each of {index!r}")
-    matrix._store = session.aside(step, made)
+    matrix._store = session.aside(step, made, partial(dry.numbers, rowmap, colmap, BOOL, True, index.size))
     return matrix
 
 
@@ -241,7 +241,7 @@ def _scatters(statement: Any) -> bool:
     if expr.kind != "copy" or statement.mask is not None or monoid is None or index.vector is None:
         return False
     session = output._session
-    w = output._store and session.content(output)
+    w = session.stored(output) and session.content(output)
     if w is None or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
         return False
     if w.map.p > 1 and (session.ranks is not None or not w.map.plain or w.dtype.np_type.kind not in "iu"):

@@ -25,7 +25,7 @@ from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import fixpoint, forks, loop, segments  # noqa: F401  (forks: registered by its import)
+from . import dry, fixpoint, forks, loop, segments  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
 from .calls import folding_of
 from .context import Context
@@ -54,12 +54,15 @@ from .watch import Watched
 class Planning(Open):
     """Statements of a thread are planned, and do not run; `text`: where their plans go.
 
-    `unwritten`: by their ids, the objects that such statements would have written.
+    By the ids of objects: `unwritten`, those that such statements would have written, and `left`, what they would hold.
+    `known`: by the ids of stores, what the statement in hand knows of them (engine/dry.py).
     """
 
     def __init__(self, text: list[str]):
         self.text = text
         self.unwritten: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.left: dict[int, Any] = {}
+        self.known: dict[int, tuple[Any, Any]] = {}
 
 
 class Session(Stores):
@@ -247,13 +250,15 @@ class Session(Stores):
         """What an object tells of its last run."""
         return getattr(what, name)
 
-    def not_free(self, work: Any) -> str | None:
-        """What keeps a recorded fixpoint from the free schedule; None: nothing."""
-        return fixpoint.hindrance(self, work)
+    def scheduled(self, work: Any) -> Any:
+        """How a recorded fixpoint goes (see fixpoint.Schedule)."""
+        with self.lock:
+            self.check()
+            return fixpoint.scheduled(self, work)
 
-    def relax(self, work: Any, frontier: Any) -> Any:
-        """Run a recorded fixpoint from a frontier on, without rounds (see fixpoint.Done)."""
-        return fixpoint.relax(self, work, frontier)
+    def relax(self, work: Any, frontier: Any, spread: bool) -> Any:
+        """Run a recorded fixpoint from a frontier on, without rounds (see fixpoint.Done). `spread`: as scheduled."""
+        return fixpoint.relax(self, work, frontier, spread)
 
     def thin(self, frontier: Any) -> bool:
         """Whether so few vertices are left that they take less time without rounds."""
@@ -309,6 +314,16 @@ class Session(Stores):
         """Where this thread wants plans in place of results: the innermost place."""
         return self._planning.here() if self._planning else None
 
+    @property
+    def dry(self) -> bool:
+        """Whether the statement in hand is planned and does not run (engine/dry.py)."""
+        return bool(self._planning) and self.made is not None and self.explaining is not None
+
+    def stored(self, handle: Any) -> Any:
+        """The content of an object; in a plan, what statements that were planned before would have left."""
+        here = self.explaining if self.dry and self.planned(handle) else None
+        return handle._store if here is None else here.left.get(id(handle), handle._store)
+
     def planned(self, handle: Any) -> bool:
         """Whether this thread wants plans, and has only planned the statement that writes an object."""
         here = self.explaining
@@ -318,6 +333,7 @@ class Session(Stores):
         """An object has content that no statement wrote."""
         if (here := self.explaining) is not None:
             here.unwritten.pop(id(handle), None)
+            here.left.pop(id(handle), None)
 
     def computed(self, handle: Any) -> None:
         """Raise InvalidValue where an object is read whose statement was only planned."""
@@ -348,7 +364,10 @@ class Session(Stores):
             self.check()
         if not taken:
             self.made = self.watched = None  # what a statement that was cut short has left
-        if self._watched:
+        plans = self.explaining if self._planning and self.made is None else None
+        if plans:
+            plans.known.clear()
+        elif self._watched:
             self.raise_watched()
         above, self.made = self.made, []
         try:
@@ -357,8 +376,6 @@ class Session(Stores):
                 inner = other
             if self.deterministic and hasattr(inner.expr.op, "multiply"):
                 inner.expr = settled(inner.expr)
-            # what a statement needs beside is computed, also where its plan is wanted
-            plans = self.explaining if self._planning and above is None else None
             meets = statement.output.ndim or getattr(statement.expr.left, "ndim", 0)  # scalars alone: each rank's own
             if self.ranks is not None and above is None and not plans and meets:
                 self.ranks.does(*statement.outline, given=statement.given)
@@ -366,24 +383,28 @@ class Session(Stores):
             statement.carried = inner.carried
         finally:
             self.made = above
+            if plans:
+                plans.known.clear()
         if above is not None:
             above += statement.steps
         return statement
 
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
-        """Carry out a statement that stays as it is, or put its plan among `plans`."""
+        """Carry out a statement that stays as it is, or put its plan among `plans`. A part of a statement that is only
+        planned leaves what is known of its result."""
         output, expr = statement.output, statement.expr
-        if plans:
-            plans.unwritten[id(output)] = output
         if expr.kind == "move":
             return self._moved(statement, title, plans)
         if output.ndim:
             if output.ndim == 1:
                 found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
             else:
-                self.room(output.shape[0], STATEMENT, output)
+                if not self.dry:
+                    self.room(output.shape[0], STATEMENT, output)
                 found = self._carry_out(statement, title, plans, of_matrices, MatrixPlanner, MatrixRun)
-            if found is not None:
+            if plans:
+                self._foreseen(output, found, plans)
+            elif found is not None:
                 output._store = found
             return
         if expr.shape or statement.mask is not None:
@@ -391,14 +412,17 @@ class Session(Stores):
         if statement.accum is not None or expr.kind == "fill":
             return self._scalar_on_host(statement, title, plans)
         found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
-        if found is None:
-            return
-        found = *found, expr.option.empty
-        if output.dtype is expr.dtype:
-            output._store = found
+        if plans:
+            return self._foreseen(output, None, plans)
+        if self.dry:
+            value = found[0]
         else:
+            found = *found, expr.option.empty
+            if output.dtype is expr.dtype:
+                output._store = found
+                return
             value = self.read_scalar(found)
-            output.value = None if value is None else cast(value, expr.dtype, output.dtype)
+        output.value = None if value is None else cast(value, expr.dtype, output.dtype)
 
     def _carry_out(
         self,
@@ -409,21 +433,24 @@ class Session(Stores):
         planner: type[Planner | MatrixPlanner],
         runner: type[Runner],
     ) -> Any:
-        """What the last step left, or None: nothing runs where plans are wanted."""
-        counters.statements += 1
+        """What the last step leaves; of a plan that is only wanted, what is known of that."""
+        rehearsed = self.dry
+        counters.statements += not rehearsed
         asked, bound = prepare(self, statement)
         key = planner, asked
         plan = self.plans.get(key)
         if plan is None:
-            if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
-                self.plans.clear()
-            plan = self.plans[key] = planner(revived(asked)).plan()
-            self.kernels.ahead(plan.steps)
+            plan = planner(revived(asked)).plan()
+            if not rehearsed:
+                if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
+                    self.plans.clear()
+                self.plans[key] = plan
+                self.kernels.ahead(plan.steps)
         statement.carried = self.made, plan
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
-        if plans:
-            return None
+        if rehearsed:
+            return dry.left(self, plan, bound, statement)
         if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
             bound["w"] = self.matrix_store(statement.output)
         try:
@@ -439,6 +466,14 @@ class Session(Stores):
             self.sharing.done()
         return result
 
+    def _foreseen(self, output: Any, store: Any, plans: Any) -> None:
+        """A statement would have left this in an object (None: nobody knows what)."""
+        if plans.unwritten.get(id(output)) is not output or store is not None:
+            plans.left.pop(id(output), None)
+        plans.unwritten[id(output)] = output
+        if store is not None:
+            plans.left[id(output)] = store
+
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:
         text = f"{title!r}\n{plan}"
         if plans:
@@ -451,11 +486,12 @@ class Session(Stores):
         statement.carried = self.made, NOTHING
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
-        if not plans:
-            output, made = statement.output, statement.expr.left
-            output._store = made._store
-            if output.ndim == 0:
-                output._value = made._value
+        output, made = statement.output, statement.expr.left
+        if plans:
+            return self._foreseen(output, made._store if output.ndim else None, plans)
+        output._store = made._store
+        if output.ndim == 0:
+            output._value = made._value
 
     def _scalar_on_host(self, statement: Any, title: Any, plans: Any) -> None:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
@@ -469,6 +505,7 @@ class Session(Stores):
             new = term.value
         statement.carried = self.made, NOTHING
         if plans:
+            self._foreseen(output, None, plans)
             return self._tell(statement.plan if self.made else "  on the host", title, plans)
         old = output.value
         if new is None and accum is not None:

@@ -27,7 +27,7 @@ from ..kernels.interface import Spec
 from ..language.recording import recorder
 from ..language.typed import accumulator
 from ..trace import listeners
-from . import build, gate
+from . import build, dry, gate
 from .matrix.elements import with_elements
 from .matrix.transpose import same, transpose
 from .moving import settled
@@ -63,11 +63,12 @@ class Stores(Reading):
             self.filled(handle)
 
     def take(self, handle: Any, made: Any) -> None:
-        """A handle takes the shape and the content of another one that was made for it."""
+        """A handle takes the shape and the content of another one that was made for it. Raises InvalidValue where that
+        was only planned."""
         with self.lock:
+            self.computed(made)
             handle._shape, handle._store = made.shape, made._store
-            if not self.planned(made):
-                self.filled(handle)
+            self.filled(handle)
 
     def check_empty(self, handle: Any) -> None:
         if handle.nvals:
@@ -315,17 +316,23 @@ class Stores(Reading):
                 store, log = matrix._held
                 if not log:  # another thread has read it
                     return store
-                base = self._without_entries(matrix) if store is None else store
+                if self.dry and id(log) in self.explaining.known:
+                    return self.explaining.known[id(log)][0]
+                base = store or (dry.empty(self, matrix) if self.dry else self._without_entries(matrix))
                 text = f"entries of {matrix.name} that were set or deleted one by one: {len(log)}"
                 step = Step("elements", Value(matrix.name, "csr", base.dtype, False, base.rowmap), (), Spec(), text)
-                made = self.aside(step, partial(with_elements, self, base, log))
-                matrix._held = made, None
+                work, foreseen = (partial(how, self, base, log) for how in (with_elements, dry.with_elements))
+                made = self.aside(step, work, foreseen)
+                if not self.dry:
+                    matrix._held = made, None
                 return made
         except MemoryError as error:
             raise out_of_memory(self, matrix, error) from error
 
     def matrix_store(self, matrix: Any) -> MatrixStore:
         """The matrix's content; an empty one gets its blocks now."""
+        if self.dry:
+            return dry.known(self, matrix)
         if matrix._store is None:
             matrix._store = self._without_entries(matrix)
         if self.maps.unsettled:
@@ -356,32 +363,37 @@ class Stores(Reading):
         if not transposed or store.symmetric:
             return store
         if store.transposed is None:
-            self.room(matrix.shape[1], BUILD, matrix)
-            other = self._turned(matrix, store)
-            store.symmetric = store.rowmap is store.colmap and same(self, store, other)
+            into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
+            step = Step("transpose", into, (), Spec(), f"{matrix.name} by columns, cached with it")
+            other = self.aside(step, partial(self._turned, matrix, store), partial(dry.transposed, store))
+            square = store.rowmap is store.colmap
+            store.symmetric = self.aside(None, lambda: square and same(self, store, other), lambda: False)
             if store.symmetric:
                 return store
             store.transposed, other.transposed, other.symmetric = other, store, False
         return store.transposed
 
     def _turned(self, matrix: Any, store: MatrixStore) -> MatrixStore:
-        """The transpose."""
-        into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
-        step = Step("transpose", into, (), Spec(), f"{matrix.name} by columns, cached with it")
-        return self.aside(step, partial(transpose, self, store))
+        self.room(matrix.shape[1], BUILD, matrix)
+        return transpose(self, store)
 
-    def aside(self, step: Step, work: Callable[[], Any]) -> Any:
-        """work(), as a step of the statement in hand that its plan does not have."""
-        if listeners:
+    def aside(self, step: Step | None, work: Callable[[], Any], foreseen: Callable[[], Any]) -> Any:
+        """work(), as a step of the statement in hand that its plan does not have (None: nobody is told of it). Where
+        the statement does not run: foreseen(), what is known without doing it."""
+        if self.dry:
+            found = foreseen()
+        elif listeners and step is not None:
             found = Runner(self, Plan((), (), (step,)), {}, step.into.name).made(step, lambda _: work())
         else:
             found = work()
-        if self.made is not None:
+        if self.made is not None and step is not None:
             self.made.append(step)
         return found
 
     def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""
+        if self.dry:
+            return dry.known(self, handle)
         if handle._store is not None:
             if self.maps.unsettled:
                 self._settle(handle)

@@ -245,15 +245,14 @@ class Fixpoint(Recording):
 
     def _run(self) -> None:
         d, session = self.output, self._session
-        hindrance = "asked for" if self.schedule == "rounds" else session.not_free(self)
+        hindrance, go_free, spread = session.scheduled(self)
         if hindrance is not None and self.schedule == "free":
             raise NotImplementedException(f"the free schedule isn't there for {hindrance}. Hint: schedule='auto'")
         either = hindrance is None and self.schedule == "auto"
-        go_free = hindrance is None and (self.schedule == "free" or session.free(self.matrix))
         why, frontier, how = hindrance or "long rows", d, []
         while frontier is not None and (self.max_updates is None or self._updates < self.max_updates):
             if go_free:
-                done = session.relax(self, frontier)
+                done = session.relax(self, frontier, spread)
                 self._updates, self._windows = self._updates + done.updates, self._windows + done.windows
                 how.append(f"free, {done.windows} window{'s' * (done.windows != 1)}")
                 frontier, why, go_free, either = done.waiting, done.why, False, either and done.wide

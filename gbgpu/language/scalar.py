@@ -162,9 +162,7 @@ class Scalar(Handle):
         return self.value
 
     def _read(self) -> Any:
-        if self._store is not None:
-            self._session.settle(self)
-        return self._value
+        return self._value if self._store is None else self._session.settle(self)
 
     def __bool__(self) -> bool:
         return bool(self.value)  # False if empty, as in python-graphblas

@@ -20,8 +20,8 @@ def _look_ahead(session: Any, loop: Any) -> None:
         return
     with session.planning([]), suppress(Exception):  # what is wrong is said where it runs
         loop.planned()
-        steps = [step for each in statements_of(loop.body) if each.carried for step in each.carried[1].steps]
-        session.kernels.ahead(replace(step, kind="pull") for step in steps if step.kind == "push")
+        steps = [step for each in statements_of(loop.body) if each.carried for step in each.steps]
+        session.kernels.ahead([*steps, *(replace(step, kind="pull") for step in steps if step.kind == "push")])
 
 
 def carry_out(session: Any, loop: Any) -> Any:

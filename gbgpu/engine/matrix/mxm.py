@@ -112,8 +112,12 @@ def _is_diagonal(session: Any, store: MatrixStore) -> bool:
 
         seconds = store.nvals * session.kernels.costs.row
         if store.diagonal:
-            found = session.over(store.rowmap.tasks, lined, seconds)
-            store.diagonal = all(session.told(store.rowmap.tasks, found, "a diagonal"))
+
+            def all_lined() -> bool:
+                found = session.over(store.rowmap.tasks, lined, seconds)
+                return all(session.told(store.rowmap.tasks, found, "a diagonal"))
+
+            store.diagonal = session.aside(None, all_lined, lambda: False)
     return store.diagonal
 
 

@@ -31,14 +31,14 @@ class Separated(NamedTuple):
     moved: int
 
 
-def separated(session: Context, store: MatrixStore) -> Separated:
-    """The matrix with its delegates apart, made at the first need and kept with it. Raises NotImplementedException
-    where a device would get 2**31 entries of theirs."""
+def separated(session: Context, store: MatrixStore) -> Separated | None:
+    """The matrix with its delegates apart, made at the first need and kept with it; None where it is not there and the
+    statement in hand does not run. Raises NotImplementedException where a device would get 2**31 entries of theirs."""
     if store.apart is None:
         into = Value("A", "csr", store.dtype, store.iso, store.rowmap)
         step = Step("separate", into, (), Spec(), "rows of delegates to the owners of their columns, cached with A")
-        store.apart = session.aside(step, partial(_made, session, store))
-    found: Separated = store.apart
+        store.apart = session.aside(step, partial(_made, session, store), lambda: None)
+    found: Separated | None = store.apart
     return found
 
 
