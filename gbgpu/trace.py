@@ -32,13 +32,19 @@ class Counters:
         Bytes moved between devices, as far as the host knows them; records know the rest.
     statements : int
         Statements run.
+    interpreted : int
+        Calls of CPU kernels that ran as plain Python.
+    adapted : int
+        Steps towards running later calls in another way: a round counted towards the capture of a loop, a capture, a
+        run on trial. A call that takes none runs as the next one will (`gbgpu.timing`).
     """
 
     launches: int = 0  # kernels, fills and copies started on GPUs
     host_reads: int = 0  # copies from a device to the host
     exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
-    interpreted: int = 0  # calls of CPU kernels that ran as plain Python
+    interpreted: int = 0
+    adapted: int = 0
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def read(self) -> None:

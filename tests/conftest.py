@@ -30,6 +30,8 @@ import gbgpu.io.parse
 from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
+pytest_plugins = ["pytester"]  # suites of users, in tests of the plugin
+
 if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
     by_steps.add(lambda record: None)
 
@@ -128,7 +130,7 @@ FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
     + "cli concurrency counters deterministic io real_graphs regressions told transposed trees types unchanged".split()
-    + ["deep", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes"]
+    + ["deep", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes", "plugin"]
 }
 
 

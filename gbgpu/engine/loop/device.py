@@ -23,7 +23,7 @@ from ...kernels.interface import ends_soon
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...modes import Changed
-from ...trace import beside
+from ...trace import beside, counters
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
@@ -325,7 +325,10 @@ class DeviceLoop:
         is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
         little.) With matrices that the last such loop did not read it may be over soon: it is if it `_pays`."""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
-        if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
+        if not key or not self.loop.rounds:
+            return SOON if cpu else ALIKE
+        if loops.count(key) <= OFTEN:
+            counters.adapted += 1
             return SOON if cpu else ALIKE
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):

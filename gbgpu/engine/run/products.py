@@ -18,6 +18,7 @@ from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._algebra import Monoid
 from ...semiring._types import INT64
+from ...trace import counters
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
@@ -81,6 +82,7 @@ class Products(Delegates):
 
             matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
+        counters.adapted += matrix.pulls <= OFTEN
         return matrix.halo
 
     def _near(self, step: Step, source: VectorStore) -> Near | None:
@@ -97,6 +99,7 @@ class Products(Delegates):
             return None
         if matrix.near is None and session.capturing is None:  # nothing is read while a loop is captured
             matrix.asked += 1
+            counters.adapted += 1
             if matrix.asked < OFTEN and not session.blind:
                 return None
             costs, p = session.kernels.costs, len(session.devices)

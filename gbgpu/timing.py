@@ -1,0 +1,222 @@
+"""Times of calls: `gb.timeit`, and what the pytest plugin measures (testing.py).
+
+A call is warm once one whole call has gone as the next one will. The engine counts what changes later calls: kernels
+that are compiled or loaded (`trace.compiling`), and steps towards another way of running (`Counters.adapted`).
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from . import settings
+from .device import nvrtc
+from .errors import message
+from .trace import compiling, counters, now, trace
+
+WARMING = 20.0  # seconds after which a call that still changes is timed as it is, and said to be unsettled
+FEWEST, MOST = 5, 10_000  # calls that are timed
+
+
+class Warm(NamedTuple):
+    """Calls before the timed ones.
+
+    Attributes
+    ----------
+    first, last : float
+        Seconds of the first and of the last one.
+    calls : int
+        How many there were.
+    result : object
+        What the last one returned.
+    """
+
+    first: float
+    last: float
+    calls: int
+    result: Any
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What `gb.timeit` found; `str` gives its line.
+
+    Attributes
+    ----------
+    seconds : float
+        The median of the timed calls.
+    spread : float
+        Seconds between their first and third quartile.
+    first : float
+        Seconds of the first call of all, in which kernels are compiled or loaded.
+    calls, warm_calls : int
+        Timed calls, and those before them.
+    compiled : bool
+        Whether compiled kernels ran. False if CPU kernels ran as plain Python (GBGPU_INTERPRET).
+    settled : bool
+        Whether nothing was compiled, loaded or captured during the timed calls.
+    devices : str
+        The devices of the session.
+    """
+
+    seconds: float
+    spread: float
+    first: float
+    calls: int
+    warm_calls: int
+    compiled: bool
+    settled: bool
+    devices: str
+
+    def __str__(self) -> str:
+        times = f"{readable(self.seconds)}, spread {readable(self.spread)}, {self.calls} calls"
+        kernels = "compiled kernels" if self.compiled else "interpreted kernels"
+        late = "" if self.settled else "; not settled: kernels were compiled, loaded or captured meanwhile"
+        return f"{times}; first call {readable(self.first)}; {kernels}; {self.devices}{late}"
+
+
+def timeit(call: Callable[[], object], seconds: float) -> Timing:
+    """See `gb.timeit`."""
+    if not callable(call):
+        raise TypeError(message("a callable without arguments", type(call).__name__, "gb.timeit(lambda: f(A))"))
+    if not 0 < seconds < float("inf"):
+        raise ValueError(message("seconds above 0", seconds))
+    whole = synchronized(call)
+    warm = warmed(whole)
+    count = min(max(round(seconds / max(_longest(warm.last), 1e-9)), FEWEST), MOST)
+    watched = Watched()
+    with _no_collections():
+        took = [_timed(whole)[0] for _ in range(count)]
+    first, _, third = quantiles(took)
+    told = watched.compiled, watched.settled, devices()
+    found = Timing(median(took), third - first, warm.first, count, warm.calls, *told)
+    ranks = settings.ranks_in_force()
+    if ranks is None or ranks.rank == 0:
+        print(found)
+    return found
+
+
+def synchronized(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call, which returns when every device of the session has finished all work."""
+
+    @wraps(call)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        found = call(*args, **kwargs)
+        for device in settings.session().devices:
+            device.synchronize()
+        return found
+
+    return whole
+
+
+def warmed(whole: Callable[[], Any]) -> Warm:
+    """Call until a call changes nothing for the next one, or WARMING has passed; twice at least.
+
+    What a call began to compile on other threads is waited for. Ranks make the same number of calls.
+    """
+    begun, calls, first = now(), 0, 0.0
+    while True:
+        watched = Watched()
+        last, result = _timed(whole)
+        nvrtc.settle()
+        calls += 1
+        if calls == 1:
+            first = last
+        elif _agreed(watched.settled or now() - begun > WARMING):
+            return Warm(first, last, calls, result)
+
+
+class Watched:
+    """What the engine has counted since this object was made."""
+
+    def __init__(self) -> None:
+        self._state, self._interpreted = self._now(), counters.interpreted
+
+    @staticmethod
+    def _now() -> tuple[Any, ...]:
+        return counters.adapted, compiling.kernels, compiling.last
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing was compiled, loaded or captured, nor came closer to it."""
+        return self._state == self._now()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether no kernel ran as plain Python."""
+        return counters.interpreted == self._interpreted
+
+
+def costs(call: Callable[[], Any]) -> dict[str, int | float]:
+    """What one more call costs beside time.
+
+    Returns
+    -------
+    dict
+        `statements`, `launches`, `host_reads`: how many. `bytes_between_devices`: bytes that arrived from other
+        devices. `host_ms`: milliseconds until the call returns, without those in which the host waits for a GPU.
+    """
+    names = "statements", "launches", "host_reads"
+    before, waited = [getattr(counters, name) for name in names], _waited()
+    with trace(rounds=True) as records:
+        start = now()
+        call()
+        host = now() - start
+    waited = _waited() - waited
+    for device in settings.session().devices:
+        device.synchronize()
+    found = {name: getattr(counters, name) - old for name, old in zip(names, before, strict=True)}
+    moved = sum(record.bytes for record in records)
+    return {**found, "bytes_between_devices": moved, "host_ms": 1e3 * max(host - waited, 0.0)}
+
+
+def devices() -> str:
+    """The devices of the session, by their names."""
+    names = [device.name for device in settings.session().devices]
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]} to {names[-1]}"
+
+
+def readable(seconds: float) -> str:
+    """Seconds with three digits and a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = now()
+    result = call()
+    return now() - start, result
+
+
+def _waited() -> float:
+    """Seconds that the host has waited for values of the first device."""
+    return getattr(settings.session().devices[0], "waited", 0.0)
+
+
+def _agreed(over: bool) -> bool:
+    """Whether it is over on every rank."""
+    ranks = settings.ranks_in_force()
+    return over if ranks is None else all(ranks.gathered(over, "whether a call is warm"))
+
+
+def _longest(seconds: float) -> float:
+    """What it took on the slowest rank: from it all choose the same number of calls."""
+    ranks = settings.ranks_in_force()
+    return seconds if ranks is None else max(ranks.gathered(seconds, "the seconds of a call"))
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Python's garbage collection waits, as in the module timeit."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
