@@ -14,8 +14,10 @@ import pytest
 if TYPE_CHECKING:
     from gbgpu.testing import Benchmark, Graphs
 
-MARKER = "gb_target(milliseconds=None, ratio=None): what the benchmark of a test is to reach: its median, and how many times faster than the fastest peer of `beside`"  # noqa: E501
-NAMES = "milliseconds", "ratio"
+MARKER = (
+    "gb_target(milliseconds=None, ratio=None, of=None): what the benchmark of a test is to reach: its median at most, "
+    "and how many times faster it is than the peer `of`, or the fastest one of `beside`"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,11 +45,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Targets that say nothing are told of before tests run."""
     for item in items:
         for mark in item.iter_markers("gb_target"):
-            right = mark.kwargs and not mark.args and set(mark.kwargs) <= set(NAMES)
-            if not right or not all(isinstance(x, int | float) and x > 0 for x in mark.kwargs.values()):
+            if mark.args or not _tells(**mark.kwargs):
                 came = ", ".join([*map(repr, mark.args), *(f"{name}={x!r}" for name, x in mark.kwargs.items())])
-                expected = "gb_target(milliseconds=..., ratio=...), one or both, above 0"
+                expected = "gb_target(milliseconds=..., ratio=...), one or both, above 0, and of=, a peer's name"
                 raise pytest.UsageError(f"{item.nodeid}: expected {expected}; came gb_target({came})")
+
+
+def _tells(milliseconds: Any = None, ratio: Any = None, of: Any = None, **others: Any) -> bool:
+    """Whether arguments of the marker name a target."""
+    limits = [limit for limit in (milliseconds, ratio) if limit is not None]
+    numbers = all(isinstance(limit, int | float) and limit > 0 for limit in limits)
+    return bool(limits) and numbers and not others and (of is None or isinstance(of, str) and ratio is not None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -62,14 +70,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     """Compare a test that has passed with its targets."""
     found = yield
-    targets: dict[str, float] = {}
+    targets: dict[str, Any] = {}
     for mark in item.iter_markers("gb_target"):  # those of the function come before those of its class
         targets = {**mark.kwargs, **targets}
     if targets:
         from gbgpu.testing import verdicts
 
         benchmark = getattr(item, "funcargs", {}).get("gb_benchmark")
-        told = verdicts(targets, benchmark)
+        told = verdicts(benchmark, targets.get("milliseconds"), targets.get("ratio"), targets.get("of") or "")
         item.user_properties.append(("gb_target", "; ".join(map(str, told))))
         if benchmark is not None:
             benchmark.extra_info["targets"] = {verdict.target: verdict.met for verdict in told}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -31,7 +32,6 @@ GENERATORS: dict[str, Callable[..., Any]] = {
 }
 SEED = 1  # of generators that are given none
 PACKAGES = "numpy scipy llvmlite cupy-cuda12x cupy-cuda13x pytest-benchmark".split()
-TARGETS = {"milliseconds": "<= {:g} ms", "ratio": ">= {:g} x as fast as the fastest peer"}
 SECONDS, FEWEST, MOST = 1.0, 5, 100  # of a benchmark with peers: how long it takes, about, in so many rounds
 
 
@@ -184,14 +184,21 @@ class Benchmark:
 
     Attributes
     ----------
-    milliseconds, ratio : float or None
-        The median, and how many times faster than the fastest peer; None where nothing was timed.
+    milliseconds : float or None
+        The median; None where nothing was timed.
+    peers : dict
+        The median milliseconds of each peer.
     """
 
     def __init__(self, benchmark: Any, graphs: Graphs):
         self.benchmark, self._graphs = benchmark, graphs
         self.milliseconds: float | None = None
-        self.ratio: float | None = None
+        self.peers: dict[str, float] = {}
+
+    def ratio(self, of: str = "") -> float | None:
+        """How many times faster than a peer, the fastest one by default; None where nothing was timed."""
+        theirs = self.peers.get(of) if of else min(self.peers.values(), default=None)
+        return None if theirs is None or self.milliseconds is None else theirs / self.milliseconds
 
     @property
     def extra_info(self) -> dict[str, Any]:
@@ -215,7 +222,7 @@ class Benchmark:
             Called with the result, before and after the timed calls. It raises if the result is wrong.
         """
         whole = timing.synchronized(partial(function, *args, **kwargs))
-        return self._measured(whole, check, lambda: self.benchmark(whole))
+        return self._measured(whole, check, lambda last: self.benchmark(whole))
 
     def beside(
         self,
@@ -235,45 +242,38 @@ class Benchmark:
                 peer()
                 times[name].append(timing.now() - start)
 
-        def timed() -> Any:
-            once = timing.now()
-            others()  # their first calls are not measured
-            once = timing.now() - once + warm[0].last
-            for kept in times.values():
-                kept.clear()
-            count = rounds or min(max(round(SECONDS / once), FEWEST), MOST)
+        def timed(last: float) -> Any:
+            if self.benchmark.enabled:
+                others()  # their first calls are not measured
+                last += sum(kept.pop() for kept in times.values())
+            count = rounds or min(max(round(SECONDS / last), FEWEST), MOST)
             return self.benchmark.pedantic(whole, setup=others, rounds=count, iterations=1)
 
-        warm: list[timing.Warm] = []
-        self._measured(whole, check, timed, warm)
+        self._measured(whole, check, timed)
         if self.milliseconds is None:
             return None
-        theirs = {name: 1e3 * median(kept) for name, kept in times.items()}
-        peer = min(theirs, key=theirs.__getitem__, default="")
-        self.ratio = theirs[peer] / self.milliseconds if peer else None
-        self.extra_info.update(peers_ms=theirs, peer=peer, ratio=self.ratio)
-        return Comparison(self.milliseconds, theirs, peer, self.ratio)
+        self.peers = {name: 1e3 * median(kept) for name, kept in times.items()}
+        peer, ratio = min(self.peers, key=self.peers.__getitem__, default=""), self.ratio()
+        self.extra_info.update(peers_ms=self.peers, peer=peer, ratio=ratio)
+        return Comparison(self.milliseconds, self.peers, peer, ratio)
 
     def _measured(
         self,
         whole: Callable[[], Any],
         check: Callable[[Any], object] | None,
-        timed: Callable[[], Any],
-        warm: list[timing.Warm] | None = None,
+        timed: Callable[[float], Any],
     ) -> Any:
-        """timed(), between a warm-up, checks, and one more call that is counted."""
-        if not self.benchmark.enabled:  # the test runs, nothing is timed
-            result = whole()
+        """timed(seconds of a warm call), between a warm-up, checks, and one more call that is counted."""
+        if not self.benchmark.enabled:  # all is called once, nothing is timed
+            result = timed(inf)
             if check is not None:
                 check(result)
             return result
         found = timing.warmed(whole)
-        if warm is not None:
-            warm.append(found)
         if check is not None:
             check(found.result)
         watched = timing.Watched()
-        result = timed()
+        result = timed(found.last)
         told = {"first_call_ms": 1e3 * found.first, "warm_calls": found.calls}
         told |= {"settled": watched.settled, "compiled": watched.compiled}
         self.milliseconds = 1e3 * self.benchmark.stats.stats.median
@@ -292,15 +292,16 @@ def memory() -> dict[str, Any]:
 
 
 def circumstances() -> dict[str, Any]:
-    """`devices`, `models` and `versions`."""
+    """`devices`, `models`, `python` and `versions`."""
     found = settings.session().devices
     models = sorted({device.model for device in found if device.kind != "remote"})
-    return {"devices": timing.devices(), "models": models, "versions": versions(*PACKAGES)}
+    python = platform.python_version()
+    return {"devices": timing.devices(), "models": models, "python": python, "versions": versions(*PACKAGES)}
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Versions of gbgpu, Python and those of the packages that are installed."""
-    found = {"gbgpu": gb.__version__, "python": platform.python_version()}
+    """Versions of gbgpu and of those packages that are installed."""
+    found = {"gbgpu": gb.__version__}
     for name in packages:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
@@ -319,15 +320,16 @@ class Verdict(NamedTuple):
         return f"{word}: {self.target}" + (f"; came {self.came}" if self.came else "")
 
 
-def verdicts(targets: Mapping[str, float], found: Benchmark | None) -> list[Verdict]:
-    """What became of targets, by the names in TARGETS."""
+def verdicts(found: Benchmark | None, milliseconds: float | None, ratio: float | None, of: str = "") -> list[Verdict]:
+    """What became of a test's targets: its milliseconds at most, its ratio to a peer at least."""
     told = []
-    for name, limit in targets.items():
-        value, text = getattr(found, name, None), TARGETS[name].format(limit)
-        if value is None:
-            told.append(Verdict(text, "", None))
-        elif name == "milliseconds":
-            told.append(Verdict(text, f"{value:.3g} ms", value <= limit))
-        else:
-            told.append(Verdict(text, f"{value:.3g} x", value >= limit))
+    if milliseconds is not None:
+        took = None if found is None else found.milliseconds
+        met = None if took is None else took <= milliseconds
+        told.append(Verdict(f"<= {milliseconds:g} ms", "" if took is None else f"{took:.3g} ms", met))
+    if ratio is not None:
+        times = None if found is None else found.ratio(of)
+        met = None if times is None else times >= ratio
+        target = f">= {ratio:g} x as fast as {of or 'the fastest peer'}"
+        told.append(Verdict(target, "" if times is None else f"{times:.3g} x", met))
     return told
