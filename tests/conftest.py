@@ -15,9 +15,10 @@ import re
 import signal
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -220,6 +221,28 @@ def store(tmp_path, monkeypatch) -> Path:
     nvrtc.settle()
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+QUICK = "--benchmark-min-rounds=2", "--benchmark-max-time=0.001", "--benchmark-warmup=off"
+
+
+@pytest.fixture
+def inner_pytest(pytester, monkeypatch) -> Callable[..., Any]:
+    """Run a text as a file of tests, in this process; the project's plugin is found by its entry point."""
+    from nx_backend import environment
+
+    import gbgpu.testing  # noqa: F401  (what a run imports first is imported again by the next one)
+
+    folder = pytester.mkdir("installed")
+    environment(folder)
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+    pytester.syspathinsert(folder)
+
+    def run(text: str, *options: str, quick: tuple[str, ...] = QUICK) -> Any:
+        pytester.makepyfile(test_mine=text)
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *quick, *options)
+
+    return run
 
 
 @pytest.hookimpl(optionalhook=True)

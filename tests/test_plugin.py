@@ -18,7 +18,6 @@ from gbgpu import testing, timing
 from gbgpu.errors import InvalidValue
 from gbgpu.trace import counters
 
-QUICK = "--benchmark-min-rounds=2 --benchmark-max-time=0.001 --benchmark-warmup=off -p no:cacheprovider".split()
 SEARCH = """
     import algos, pytest
     from algos import verify
@@ -31,18 +30,8 @@ SEARCH = """
 
 
 @pytest.fixture
-def suite(pytester, monkeypatch, tmp_path, first):
-    """Run a file of tests: its outcomes and what was printed."""
-    folder = pytester.mkdir("installed")
-    environment(folder)
-    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
-    pytester.syspathinsert(folder)
-
-    def run(text: str, *options: str):
-        pytester.makepyfile(test_mine=text)
-        return pytester.runpytest_inprocess(*QUICK, *options)
-
-    return run
+def suite(inner_pytest, first):
+    return inner_pytest
 
 
 def test_fixtures_are_found_by_the_entry_point(suite):
@@ -157,9 +146,8 @@ def test_targets_that_say_nothing(suite, target):
     found.stderr.fnmatch_lines([f"*test_mine: expected gb_target(milliseconds=..., *; came gb_target({target})"])
 
 
-def test_without_pytest_benchmark(suite, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "QUICK", ["-p", "no:benchmark"])
-    found = suite("def test_mine(gb_benchmark): pass")
+def test_without_pytest_benchmark(suite):
+    found = suite("def test_mine(gb_benchmark): pass", "-p", "no:benchmark", quick=())
     found.stdout.fnmatch_lines(["*expected pytest-benchmark; came none. Hint: pip install pytest-benchmark*"])
 
 
