@@ -221,8 +221,8 @@ class Benchmark:
         check : callable, optional
             Called with the result, before and after the timed calls. It raises if the result is wrong.
         """
-        whole = timing.synchronized(partial(function, *args, **kwargs))
-        return self._measured(whole, check, lambda last: self.benchmark(whole))
+        call = partial(function, *args, **kwargs)
+        return self._measured(call, check, lambda whole, last: self.benchmark(whole))
 
     def beside(
         self,
@@ -233,7 +233,7 @@ class Benchmark:
         check: Callable[[Any], object] | None = None,
     ) -> Comparison | None:
         """Time a call; before each of its rounds every peer runs once. See the fixture `beside`."""
-        whole, alone = timing.synchronized(call), {name: timing.synchronized(peer) for name, peer in peers.items()}
+        alone = {name: timing.synchronized(peer) for name, peer in peers.items()}
         times: dict[str, list[float]] = {name: [] for name in peers}
 
         def others() -> None:
@@ -242,14 +242,14 @@ class Benchmark:
                 peer()
                 times[name].append(timing.now() - start)
 
-        def timed(last: float) -> Any:
+        def timed(whole: Callable[[], Any], last: float) -> Any:
             if self.benchmark.enabled:
                 others()  # their first calls are not measured
                 last += sum(kept.pop() for kept in times.values())
             count = rounds or min(max(round(SECONDS / last), FEWEST), MOST)
             return self.benchmark.pedantic(whole, setup=others, rounds=count, iterations=1)
 
-        self._measured(whole, check, timed)
+        self._measured(call, check, timed)
         if self.milliseconds is None:
             return None
         self.peers = {name: 1e3 * median(kept) for name, kept in times.items()}
@@ -259,13 +259,14 @@ class Benchmark:
 
     def _measured(
         self,
-        whole: Callable[[], Any],
+        call: Callable[[], Any],
         check: Callable[[Any], object] | None,
-        timed: Callable[[float], Any],
+        timed: Callable[[Callable[[], Any], float], Any],
     ) -> Any:
-        """timed(seconds of a warm call), between a warm-up, checks, and one more call that is counted."""
+        """timed(the synchronized call, seconds of a warm one), between a warm-up, checks, and more calls to count."""
+        whole = timing.synchronized(call)
         if not self.benchmark.enabled:  # all is called once, nothing is timed
-            result = timed(inf)
+            result = timed(whole, inf)
             if check is not None:
                 check(result)
             return result
@@ -273,11 +274,11 @@ class Benchmark:
         if check is not None:
             check(found.result)
         watched = timing.Watched()
-        result = timed(found.last)
+        result = timed(whole, found.last)
         told = {"first_call_ms": 1e3 * found.first, "warm_calls": found.calls}
         told |= {"settled": watched.settled, "compiled": watched.compiled}
         self.milliseconds = 1e3 * self.benchmark.stats.stats.median
-        self.extra_info.update(told, **timing.costs(whole), **memory(), **circumstances(), graphs=self._graphs.asked)
+        self.extra_info.update(told, **timing.costs(call), **memory(), **circumstances(), graphs=self._graphs.asked)
         if check is not None:
             check(result)
         return result

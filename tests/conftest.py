@@ -31,7 +31,8 @@ import gbgpu.io.parse
 from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
-pytest_plugins = ["pytester"]  # suites of users, in tests of the plugin
+# Suites of users that tests run; and the marker that documents name, in a checkout that is not installed, too.
+pytest_plugins = ["pytester", "_gbgpu_pytest"]
 
 if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
     by_steps.add(lambda record: None)
