@@ -232,18 +232,30 @@ def inner_pytest(pytester, monkeypatch) -> Callable[..., Any]:
     """Run a text as a file of tests, in this process; the project's plugin is found by its entry point."""
     from nx_backend import environment
 
-    import gbgpu.testing  # noqa: F401  (what a run imports first is imported again by the next one)
-
     folder = pytester.mkdir("installed")
     environment(folder)
-    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_XDIST_WORKER"):  # in a worker nothing would be timed
+        monkeypatch.delenv(name, raising=False)
     pytester.syspathinsert(folder)
 
     def run(text: str, *options: str, quick: tuple[str, ...] = QUICK) -> Any:
         pytester.makepyfile(test_mine=text)
-        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *quick, *options)
+        kept = KeptModules()
+        found = pytester.runpytest_inprocess("-p", "no:cacheprovider", *quick, *options, plugins=[kept])
+        sys.modules.update({name: module for name, module in kept.modules.items() if name not in sys.modules})
+        return found
 
     return run
+
+
+class KeptModules:
+    """What a run has imported, but for its tests: pytester drops it, and no library is to be imported twice."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+
+    def pytest_sessionfinish(self) -> None:
+        self.modules = {name: module for name, module in sys.modules.items() if name != "test_mine"}
 
 
 @pytest.hookimpl(optionalhook=True)
