@@ -129,9 +129,13 @@ def _kept(name: str, recipe: str, make: Callable[[], Any]) -> Any:
         return make()
     stem = Path(name).name.partition(".")[0]
     path = folder / "graphs" / f"{stem}-{hashlib.sha256(recipe.encode()).hexdigest()[:32]}.gbgpu"
-    with suppress(OSError, ValueError):  # it is not there, or damaged
+    try:
         found = gb.io.load(path)
-        os.utime(path)  # the oldest go first
+    except (OSError, ValueError):  # it is not there, or damaged
+        found = None
+    if found is not None:
+        with suppress(OSError):
+            os.utime(path)  # the oldest go first
         return found
     made = make()
     try:
@@ -275,8 +279,8 @@ class Benchmark:
             check(found.result)
         watched = timing.Watched()
         result = timed(whole, found.last)
-        told = {"first_call_ms": 1e3 * found.first, "warm_calls": found.calls}
-        told |= {"settled": watched.settled, "compiled": watched.compiled}
+        told = {"first_call_ms": 1e3 * found.first, "warm_calls": found.calls, "compiled_anew": found.anew}
+        told |= {"settled": watched.settled(found), "compiled": watched.compiled}
         self.milliseconds = 1e3 * self.benchmark.stats.stats.median
         self.extra_info.update(told, **timing.costs(call), **memory(), **circumstances(), graphs=self._graphs.asked)
         if check is not None:

@@ -1,7 +1,9 @@
 """Times of calls: `gb.timeit`, and what the pytest plugin measures (testing.py).
 
 A call is warm once one whole call has gone as the next one will. The engine counts what changes later calls: kernels
-that are compiled or loaded (`trace.compiling`), and steps towards another way of running (`Counters.adapted`).
+that are compiled or loaded (`trace.compiling`), rounds of loops that are captured, and what is counted before another
+way of running pays (`trace.Counters`). Some calls compile or capture anew each time: these are warm once they do so as
+often as the calls before.
 """
 
 import gc
@@ -18,6 +20,7 @@ from .errors import message
 from .trace import compiling, counters, now, trace
 
 WARMING = 20.0  # seconds after which a call that still changes is timed as it is, and said to be unsettled
+STEADY = 3  # calls that compile or capture as often as each other, after which the next one will
 FEWEST, MOST = 5, 10_000  # calls that are timed
 HOST = 0.1  # seconds in which the host's part of a call is measured, about
 
@@ -31,6 +34,10 @@ class Warm(NamedTuple):
         Seconds of the first and of the last one.
     calls : int
         How many there were.
+    anew : int
+        How many kernels and rounds of loops a warm call still compiles, loads or captures.
+    steady : bool
+        Whether the next call goes as the last one. False after WARMING.
     result : object
         What the last one returned.
     """
@@ -38,6 +45,8 @@ class Warm(NamedTuple):
     first: float
     last: float
     calls: int
+    anew: int
+    steady: bool
     result: Any
 
 
@@ -58,7 +67,7 @@ class Timing:
     compiled : bool
         Whether compiled kernels ran. False if CPU kernels ran as plain Python (GBGPU_INTERPRET).
     settled : bool
-        Whether nothing was compiled, loaded or captured during the timed calls.
+        Whether the timed calls went as the last one before them: nothing was compiled or captured for the first time.
     devices : str
         The devices of the session.
     """
@@ -92,7 +101,7 @@ def timeit(call: Callable[[], object], seconds: float) -> Timing:
     with _no_collections():
         took = [_timed(whole)[0] for _ in range(count)]
     first, _, third = quantiles(took)
-    told = watched.compiled, watched.settled, devices()
+    told = watched.compiled, watched.settled(warm), devices()
     found = Timing(median(took), third - first, warm.first, count, warm.calls, *told)
     ranks = settings.ranks_in_force()
     if ranks is None or ranks.rank == 0:
@@ -114,36 +123,47 @@ def synchronized(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def warmed(whole: Callable[[], Any]) -> Warm:
-    """Call until a call changes nothing for the next one, or WARMING has passed; twice at least.
+    """Call until the next call will go as the last one, or WARMING has passed; twice at least.
 
     What a call began to compile on other threads is waited for. Ranks make the same number of calls.
     """
-    begun, calls, first = now(), 0, 0.0
+    begun, first, made = now(), 0.0, list[int]()  # kernels and rounds of each call; -1 while something is counted
     while True:
         watched = Watched()
         last, result = _timed(whole)
         nvrtc.settle()
-        calls += 1
-        if calls == 1:
-            first = last
-        elif _agreed(watched.settled or now() - begun > WARMING):
-            return Warm(first, last, calls, result)
+        made.append(-1 if watched.counted else watched.made)
+        first = first or last
+        alike = len(made) > STEADY and made[-1] > 0 and len({*made[-STEADY:]}) == 1
+        steady = len(made) > 1 and made[-1] == 0 or alike
+        if len(made) > 1 and _agreed(steady or now() - begun > WARMING):
+            return Warm(first, last, len(made), max(made[-1], 0), steady, result)
 
 
 class Watched:
     """What the engine has counted since this object was made."""
 
     def __init__(self) -> None:
-        self._state, self._interpreted = self._now(), counters.interpreted
+        self._counted, self._count_of = counters.counted, counters.count_of
+        self._made, self._ended, self._interpreted = self._all_made(), compiling.last, counters.interpreted
 
     @staticmethod
-    def _now() -> tuple[Any, ...]:
-        return counters.adapted, compiling.kernels, compiling.last
+    def _all_made() -> int:
+        return counters.captured + compiling.kernels
 
     @property
-    def settled(self) -> bool:
-        """Whether nothing was compiled, loaded or captured, nor came closer to it."""
-        return self._state == self._now()
+    def counted(self) -> bool:
+        """Whether anything was counted that changes later calls."""
+        return counters.counted != self._counted or counters.has_counted(self._count_of)
+
+    @property
+    def made(self) -> int:
+        """How many kernels were compiled or loaded, and rounds captured; 1 for an import."""
+        return self._all_made() - self._made or int(compiling.last != self._ended)
+
+    def settled(self, warm: Warm) -> bool:
+        """Whether all calls went as the last one before them."""
+        return warm.steady and not self.counted and (warm.anew > 0 or not self.made)
 
     @property
     def compiled(self) -> bool:

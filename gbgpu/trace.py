@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident, local
 from time import perf_counter
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from .modes import Mode
 
@@ -34,9 +34,11 @@ class Counters:
         Statements run.
     interpreted : int
         Calls of CPU kernels that ran as plain Python.
-    adapted : int
-        Steps towards running later calls in another way: a round counted towards the capture of a loop, a capture, a
-        run on trial. A call that takes none runs as the next one will (`gbgpu.timing`).
+    captured : int
+        Rounds of loops that were captured.
+    counted : int
+        What was counted towards running later calls in another way: rounds of a loop that may be captured, runs on
+        trial. `gbgpu.timing` waits for the end of it.
     """
 
     launches: int = 0  # kernels, fills and copies started on GPUs
@@ -44,7 +46,10 @@ class Counters:
     exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
     interpreted: int = 0
-    adapted: int = 0
+    captured: int = 0
+    counted: int = 0
+    count_of: int = 0  # the same for single objects
+    _of: Any = field(default_factory=WeakKeyDictionary, repr=False)  # what was counted last, by what it is for
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def read(self) -> None:
@@ -56,6 +61,16 @@ class Counters:
         """Count a kernel call that runs as plain Python."""
         with self._lock:
             self.interpreted += 1
+
+    def count(self, what: Any) -> None:
+        """Something is counted for an object, until another way of using it pays. It ends with the object."""
+        with self._lock:
+            self._of[what] = self.count_of = self.count_of + 1
+
+    def has_counted(self, since: int) -> bool:
+        """Whether anything was counted for objects that are still there, after `count_of` was `since`."""
+        with self._lock:
+            return any(number > since for number in self._of.values())
 
     def moved(self, n: int) -> None:
         """Bytes that arrived from other devices."""

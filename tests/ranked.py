@@ -357,7 +357,7 @@ def _timed() -> None:
 
     def call() -> None:
         A.reduce_rowwise().new()
-        counters.adapted += gb.rank() == 1 and next(before) < 3
+        counters.counted += gb.rank() == 1 and next(before) < 3
 
     with redirect_stdout(StringIO()) as printed:
         found = gb.timeit(call, seconds=1e-3)

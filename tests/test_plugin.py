@@ -263,19 +263,18 @@ def test_unknown_graphs(first, tmp_path):
 
 # ---------------------------------------------------------------- warm calls
 
-def test_a_call_is_warm_once_it_changes_nothing_more(devices):
-    """The loop's rounds are counted, and a round is captured; after that no call changes anything."""
-    A = gb.io.rmat(6, 4, seed=1)
+def test_a_warm_call_goes_as_the_next_ones(devices):
+    """The rounds of a loop go by statements at first, are counted, and then captured: no later call has fewer."""
+    A, begun = gb.io.rmat(7, 4, seed=1), counters.statements
     warm = timing.warmed(lambda: algos.connected_components(A))
-    before = timing.Watched()
-    for _ in range(10):
-        algos.connected_components(A)
-    assert warm.calls >= 2 and before.settled
-    assert parts_of(warm.result) == parts_of(algos.connected_components(A))
-
-
-def parts_of(v: gb.Vector) -> list:
-    return [array.tobytes() for array in v.to_coo()]
+    before, watched, each = counters.statements - begun, timing.Watched(), []
+    for _ in range(12):
+        begun = counters.statements
+        found = algos.connected_components(A)
+        each.append(counters.statements - begun)
+    captured = not devices.partition.startswith("degree_separated")
+    assert len(set(each)) == 1 and (before > warm.calls * each[0]) is captured and watched.settled(warm)
+    assert [x.tobytes() for x in warm.result.to_coo()] == [x.tobytes() for x in found.to_coo()]
 
 
 def test_warming_waits_for_what_is_still_counted(first, monkeypatch):
@@ -283,12 +282,38 @@ def test_warming_waits_for_what_is_still_counted(first, monkeypatch):
 
     def call() -> None:
         calls.append(None)
-        counters.adapted += len(calls) < 5
+        counters.counted += len(calls) < 5
 
     assert timing.warmed(call).calls == 5
     monkeypatch.setattr(timing, "WARMING", -1)
     calls.clear()
     assert timing.warmed(call).calls == 2
+
+
+def test_calls_that_capture_anew_each_time_are_warm_once_they_do_so_as_often(first):
+    calls = []
+
+    def call() -> None:
+        calls.append(None)
+        counters.captured += 2 if len(calls) > 3 else 5 - len(calls)
+
+    warm = timing.warmed(call)
+    assert (warm.calls, warm.anew, warm.steady) == (5, 2, True)
+    watched = timing.Watched()
+    call()
+    assert watched.settled(warm)
+    counters.counted += 1
+    assert not watched.settled(warm)
+
+
+def test_what_is_counted_for_objects_ends_with_them(first):
+    kept, calls = gb.Matrix.from_coo([0], [1], 1), []
+
+    def call() -> None:
+        calls.append(None)
+        counters.count(kept._store if len(calls) < 4 else gb.Matrix.from_coo([0], [1], 1)._store)
+
+    assert timing.warmed(call).calls == 4
 
 
 def test_devices_are_synchronized_inside(devices, monkeypatch):

@@ -169,7 +169,7 @@ class Pace:
         del known[:-TRIED]
         if ran.way != self.way:
             return
-        counters.adapted += not self._settled
+        counters.counted += not self._settled
         enough = len(known) == TRIED
         for way in (DEALT, ALONE) if enough else (DEALT,) if self.way == APART else ():
             if way not in self._seconds and able(way):
@@ -201,7 +201,7 @@ class Trial:
         """With it, or without, it took so long; or so many times what is predicted without."""
         if self.settled:
             return
-        counters.adapted += 1
+        counters.counted += 1
         self._took[on].append(took)
         del self._took[on][: -int(self._patience)]
         short = [way for way, known in self._took.items() if len(known) < self._patience]

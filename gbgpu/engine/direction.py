@@ -162,7 +162,7 @@ def _rented(
         lost = -AGAIN * max(price, abs(pull - push))
     if not session.explaining:
         store.rented = lost
-        counters.adapted += 1
+        counters.count(store)
     return other
 
 

@@ -78,7 +78,8 @@ def pays(device: Any, block: Any) -> bool:
     views = block.views
     asked = views["streamed"] = views.get("streamed", 0) + 1
     rented = asked <= RENTED + LAUNCHES // max(block.nnz, 1)
-    counters.adapted += rented and block.nnz >= SMALL
+    if rented and block.nnz >= SMALL:
+        counters.count(block)
     return 1 in views or not rented or device.journal is not None
 
 

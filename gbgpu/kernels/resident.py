@@ -76,7 +76,7 @@ class Code:
     def wanted(self, seconds: float) -> None:
         """Another run without it took so long."""
         self._runs, self._seconds = self._runs + 1, self._seconds + seconds
-        counters.adapted += self.begun is None and self._cubin is None
+        counters.counted += self.begun is None and self._cubin is None
         if self.begun is None and (self._runs >= OFTEN or self._seconds > LONG):
             self.begun = nvrtc.aside(self._compile)
             self.begun.add_done_callback(_told)

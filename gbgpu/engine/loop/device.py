@@ -328,7 +328,7 @@ class DeviceLoop:
         if not key or not self.loop.rounds:
             return SOON if cpu else ALIKE
         if loops.count(key) <= OFTEN:
-            counters.adapted += 1
+            counters.counted += 1
             return SOON if cpu else ALIKE
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):

@@ -58,7 +58,7 @@ class Kept:
         self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
     def add(self, captured: Any) -> None:
-        counters.adapted += 1
+        counters.captured += 1
         self._refused.pop(captured.key, None)
         alike = self._captured.setdefault(captured.key, [])
         alike.append(captured)

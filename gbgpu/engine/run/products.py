@@ -82,7 +82,8 @@ class Products(Delegates):
 
             matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
-        counters.adapted += matrix.pulls <= OFTEN
+        if matrix.pulls <= OFTEN:
+            counters.count(matrix)
         return matrix.halo
 
     def _near(self, step: Step, source: VectorStore) -> Near | None:
@@ -99,7 +100,7 @@ class Products(Delegates):
             return None
         if matrix.near is None and session.capturing is None:  # nothing is read while a loop is captured
             matrix.asked += 1
-            counters.adapted += 1
+            counters.count(matrix)
             if matrix.asked < OFTEN and not session.blind:
                 return None
             costs, p = session.kernels.costs, len(session.devices)
