@@ -64,13 +64,12 @@ class Counters:
 
     def count(self, what: Any) -> None:
         """Something is counted for an object, until another way of using it pays. It ends with the object."""
-        with self._lock:
-            self._of[what] = self.count_of = self.count_of + 1
+        self._of[what] = self.count_of = self.count_of + 1  # without the lock: memory may be collected meanwhile
 
     def has_counted(self, since: int) -> bool:
         """Whether anything was counted for objects that are still there, after `count_of` was `since`."""
-        with self._lock:
-            return any(number > since for number in self._of.values())
+        objects = (found() for found in self._of.keyrefs())
+        return any(self._of.get(one, 0) > since for one in objects if one is not None)
 
     def moved(self, n: int) -> None:
         """Bytes that arrived from other devices."""
