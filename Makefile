@@ -39,7 +39,7 @@ demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py
+	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py _gbgpu_pytest.py
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py && wait $$types
 
 # Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.

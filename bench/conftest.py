@@ -6,10 +6,9 @@ DATA=dir names a folder of NAME.mtx.gz files that the project may not ship; rows
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -18,16 +17,17 @@ from scipy.sparse import csr_array
 
 import gbgpu as gb
 from bench.record import Row, table, write
+from gbgpu.testing import Graphs
 
+pytest_plugins = ["_gbgpu_pytest"]  # in a checkout that is not installed, too
 ROWS: list[Row] = []
 
 
-class Beside:
-    """Measures a call by pytest-benchmark; before each of its rounds every peer runs once, so that whatever else the
-    machine does meets all of them."""
+class Rows:
+    """Rows of the table, each of a call that `beside` of the plugin has timed."""
 
-    def __init__(self, benchmark: Any):
-        self.benchmark = benchmark
+    def __init__(self, beside: Any, request: pytest.FixtureRequest):
+        self._beside, self._request = beside, request
 
     def __call__(
         self,
@@ -39,66 +39,49 @@ class Beside:
         rounds: int,
         unit: str = "ms",
         least: float | None = None,
+        of: str = "",
         at_most: float | None = None,
         note: str = "",
-        warm: int = 1,
         **parameters: Any,
-    ) -> Row:
-        """Add a row: medians of ours and of the fastest peer. `least`: how many times faster ours must be; `at_most`:
-        what it may take, in `unit`. The first calls of all (kernels are compiled or loaded) are not measured, nor the
-        next ones of ours up to `warm`: loops that run often are written down."""
-
-        def whole() -> None:
-            ours()
-            gb.synchronize()
-
-        times: dict[str, list[float]] = {name: [] for name in peers}
-
-        def others() -> None:
-            for name, call in peers.items():
-                start = time.perf_counter()
-                call()
-                times[name].append(time.perf_counter() - start)
-
-        others()
-        for _ in range(warm):
-            whole()
-        for kept in times.values():
-            kept.clear()
-        self.benchmark.pedantic(whole, setup=others, rounds=rounds, iterations=1)
-        scale = {"ms": 1e3, "us": 1e6}[unit]
-        mine = self.benchmark.stats.stats.median * scale
-        theirs = {name: median(kept) * scale for name, kept in times.items()}
-        peer = min(theirs, key=theirs.__getitem__, default="")
-        row = Row(what, devices, mine, unit, peer, theirs.get(peer), note=note)
-        row.ratio = theirs[peer] / mine if peer else None
+    ) -> None:
+        """Add a row: medians of ours and of the fastest peer. `least`: how many times faster ours must be, than the
+        peer `of` if that is not the fastest one; `at_most`: what it may take, in `unit`. Both fail with --gb-enforce.
+        """
+        scale, target = {"ms": 1, "us": 1e3}[unit], pytest.mark.gb_target
         if least is not None:
-            row.target, row.met = f">= {least:g} x as fast", theirs[peer] >= least * mine
+            self._request.node.add_marker(target(ratio=least, of=of or None))
+        if at_most is not None:
+            self._request.node.add_marker(target(milliseconds=at_most / scale))
+        self._request.getfixturevalue("gb_benchmark").extra_info.update(parameters, what=what)
+        found = self._beside(ours, peers, rounds=rounds)
+        if found is None:
+            return
+        mine, theirs = found.milliseconds * scale, {name: took * scale for name, took in found.peers.items()}
+        row = Row(what, devices, mine, unit, found.peer, theirs.get(found.peer), found.ratio, note=note)
+        if least is not None:
+            row.target = f">= {least:g} x as fast" + (f" as {of}" if of else "")
+            row.met = theirs[of or found.peer] >= least * mine
         if at_most is not None:
             row.target, row.met = f"<= {at_most:g} {unit}", mine <= at_most
-        others_too = ", ".join(f"{name} {theirs[name]:.3g} {unit}" for name in theirs if name != peer)
+        others_too = ", ".join(f"{name} {theirs[name]:.3g} {unit}" for name in theirs if name != found.peer)
         row.note = "; ".join(part for part in (row.note, others_too) if part)
-        self.benchmark.extra_info.update(parameters, what=what, devices=devices, peers=theirs, unit=unit)
         ROWS.append(row)
         print(table([row]).splitlines()[-1])
-        return row
 
 
 @pytest.fixture
-def beside(benchmark: Any) -> Beside:
-    return Beside(benchmark)
+def beside(beside: Any, request: pytest.FixtureRequest) -> Rows:
+    return Rows(beside, request)
 
 
 @pytest.fixture(scope="session")
 def rmat() -> Callable[[int], csr_array]:
     """The RMAT graph of a scale (edge factor 16, symmetric, shuffled) with weights 1 to 255, as SciPy has it."""
-    made: dict[int, csr_array] = {}
 
+    @cache
     def graph(scale: int) -> csr_array:
-        if scale not in made:
-            gb.init("cpu:1")
-            made[scale] = gb.io.rmat(scale, 16, seed=1, weights=(1, 255), dtype="FP32").to_scipy_sparse()
-        return made[scale]
+        gb.init("cpu:1")
+        return Graphs()("rmat", scale, 16, weights=(1, 255), dtype="FP32").to_scipy_sparse()
 
     return graph
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
 import platform
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import gbgpu as gb
 from gbgpu.device import nvrtc
+from gbgpu.testing import PACKAGES, versions
+from gbgpu.timing import synchronized as synchronized  # for programs of this folder
 
 RESULTS = Path(__file__).parent / "results"
 SETTLED = 60  # calls after which loops of several GPUs go the way that takes least (gbgpu.engine.dealing)
@@ -64,33 +65,16 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
     return [statistics.median(kept) for kept in times]
 
 
-def synchronized(call: Callable[[], object]) -> Callable[[], None]:
-    """A call that is over when the devices are done."""
-
-    def whole() -> None:
-        call()
-        gb.synchronize()
-
-    return whole
-
-
 def machine() -> dict:
     """What the figures depend on: processor, versions, commit."""
-    names = "numpy scipy llvmlite python-graphblas suitesparse-graphblas networkit networkx".split()
-    names += ["pytest-benchmark", "cupy-cuda12x", "cupy-cuda13x"]
-    versions = {}
-    for name in names:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    peers = "python-graphblas suitesparse-graphblas networkit networkx".split()
     return {
         "devices": sorted({found["model"] for found in gb.device_info()}),
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
-        "versions": versions,
+        "versions": versions(*PACKAGES, *peers),
         "commit": commit(),
     }
 

@@ -231,6 +231,36 @@ def synchronize() -> None:
         device.synchronize()
 
 
+def timeit(call: Callable[[], object], seconds: float = 1.0) -> Any:
+    """Time a call, and print one line: median, spread, the first call apart, kernels, devices.
+
+    The call is made until it is warm: kernels are compiled and loops captured. All devices are synchronised inside the
+    timed calls. In a session of several ranks each rank calls this, and the first one prints.
+
+    Parameters
+    ----------
+    call : callable
+        Called without arguments.
+    seconds : float
+        How long the timed calls take, about; there are five at least.
+
+    Returns
+    -------
+    timing.Timing
+        The median `seconds`, their `spread`, the `first` call, and whether kernels were `compiled`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `call` can't be called, or `seconds` is not above 0.
+
+    Examples
+    --------
+        gb.timeit(lambda: algos.bfs(A, 0))
+    """
+    return imported("gbgpu.timing").timeit(call, seconds)
+
+
 def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int:
     """Compile the kernels that a program needs into the on-disk cache, where other processes find them.
 
@@ -400,6 +430,7 @@ __all__ = [
     "sparse",
     "ss",
     "synchronize",
+    "timeit",
     "topology",
     "trace",
     "unary",

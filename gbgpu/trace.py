@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident, local
 from time import perf_counter
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from .modes import Mode
 
@@ -32,13 +32,24 @@ class Counters:
         Bytes moved between devices, as far as the host knows them; records know the rest.
     statements : int
         Statements run.
+    interpreted : int
+        Calls of CPU kernels that ran as plain Python.
+    captured : int
+        Rounds of loops that were captured.
+    counted : int
+        What was counted towards running later calls in another way: rounds of a loop that may be captured, runs on
+        trial. `gbgpu.timing` waits for the end of it.
     """
 
     launches: int = 0  # kernels, fills and copies started on GPUs
     host_reads: int = 0  # copies from a device to the host
     exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
-    interpreted: int = 0  # calls of CPU kernels that ran as plain Python
+    interpreted: int = 0
+    captured: int = 0
+    counted: int = 0
+    count_of: int = 0  # the same for single objects
+    _of: Any = field(default_factory=WeakKeyDictionary, repr=False)  # what was counted last, by what it is for
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def read(self) -> None:
@@ -50,6 +61,15 @@ class Counters:
         """Count a kernel call that runs as plain Python."""
         with self._lock:
             self.interpreted += 1
+
+    def count(self, what: Any) -> None:
+        """Something is counted for an object, until another way of using it pays. It ends with the object."""
+        self._of[what] = self.count_of = self.count_of + 1  # without the lock: memory may be collected meanwhile
+
+    def has_counted(self, since: int) -> bool:
+        """Whether anything was counted for objects that are still there, after `count_of` was `since`."""
+        objects = (found() for found in self._of.keyrefs())
+        return any(self._of.get(one, 0) > since for one in objects if one is not None)
 
     def moved(self, n: int) -> None:
         """Bytes that arrived from other devices."""

@@ -15,9 +15,10 @@ import re
 import signal
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -29,6 +30,9 @@ import gbgpu.io.binary  # noqa: E402
 import gbgpu.io.parse
 from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
+
+# Suites of users that tests run; and the marker that documents name, in a checkout that is not installed, too.
+pytest_plugins = ["pytester", "_gbgpu_pytest"]
 
 if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
     by_steps.add(lambda record: None)
@@ -128,7 +132,7 @@ FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
     + "cli concurrency counters deterministic io real_graphs regressions told transposed trees types unchanged".split()
-    + ["deep", "dry", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes"]
+    + ["deep", "dry", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes", "plugin"]
 }
 
 
@@ -218,6 +222,40 @@ def store(tmp_path, monkeypatch) -> Path:
     nvrtc.settle()
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+QUICK = "--benchmark-min-rounds=2", "--benchmark-max-time=0.001", "--benchmark-warmup=off"
+
+
+@pytest.fixture
+def inner_pytest(pytester, monkeypatch) -> Callable[..., Any]:
+    """Run a text as a file of tests, in this process; the project's plugin is found by its entry point."""
+    from nx_backend import environment
+
+    folder = pytester.mkdir("installed")
+    environment(folder)
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_XDIST_WORKER"):  # in a worker nothing would be timed
+        monkeypatch.delenv(name, raising=False)
+    pytester.syspathinsert(folder)
+
+    def run(text: str, *options: str, quick: tuple[str, ...] = QUICK) -> Any:
+        pytester.makepyfile(test_mine=text)
+        kept = KeptModules()
+        found = pytester.runpytest_inprocess("-p", "no:cacheprovider", *quick, *options, plugins=[kept])
+        sys.modules.update({name: module for name, module in kept.modules.items() if name not in sys.modules})
+        return found
+
+    return run
+
+
+class KeptModules:
+    """What a run has imported, but for its tests: pytester drops it, and no library is to be imported twice."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+
+    def pytest_sessionfinish(self) -> None:
+        self.modules = {name: module for name, module in sys.modules.items() if name != "test_mine"}
 
 
 @pytest.hookimpl(optionalhook=True)

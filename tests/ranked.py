@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from functools import partial
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
 from gbgpu.semiring import any_pair, max_min, min_plus, plus_pair, plus_times  # noqa: E402
+from gbgpu.trace import counters  # noqa: E402
 
 
 def say(text: object) -> None:
@@ -346,7 +349,22 @@ def session() -> None:
         kept = np.arange(100 + gb.rank())  # filtered by each rank alone
         assert algos.predicate_filter(kept, ">", 9, segment=7).tolist() == kept[10:].tolist()
         _values(own)
+    _timed()
     say("a session")
+
+
+def _timed() -> None:
+    """All make as many calls, also where one rank alone comes closer to another way of running; the first prints."""
+    A, before = gb.io.rmat(5, 4, seed=1), iter(range(1000))
+
+    def call() -> None:
+        A.reduce_rowwise().new()
+        counters.counted += gb.rank() == 1 and next(before) < 3
+
+    with redirect_stdout(StringIO()) as printed:
+        found = gb.timeit(call, seconds=1e-3)
+    assert everywhere((found.calls, found.warm_calls)) == [(found.calls, 4)] * len(everywhere(0))
+    assert bool(printed.getvalue()) == (gb.rank() == 0)
 
 
 def _values(own: int) -> None:

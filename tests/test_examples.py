@@ -28,6 +28,7 @@ SCRIPTS = {
     "scipy_script": "at most 24.1 km to a station, 56.5 km to the headquarters",
     "user_semiring": "widest paths with leaks: 60.9 on average",
 }
+SUITES = {"test_my_algorithms": 6}  # tests on two sets of devices
 NOTEBOOKS = {
     "first_steps": "{0: 0, 1: 3, 2: 1, 3: 7, 4: 8}",
     "searches": "any_secondi[INT64](q @ A)",
@@ -77,7 +78,7 @@ def check_words() -> None:
 
 
 def test_each_example_is_run_here():
-    assert {path.stem for path in FOLDER.glob("*.py")} == set(SCRIPTS)
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SCRIPTS, *SUITES}
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(NOTEBOOKS)
 
 
@@ -99,6 +100,14 @@ def test_the_networkx_script_prints_the_same_with_the_backend(folder, monkeypatc
     assert [plain[-1], handed_over[-1]] == ["computed by networkx", "computed by gbgpu"]
     check_picture(folder / "plain.png")
     check_picture(folder / "gbgpu.png")
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_passes_and_tells_of_its_targets(name, inner_pytest, first):
+    text = (FOLDER / f"{name}.py").read_text()
+    found = inner_pytest(text, "--gb-devices", "cpu:1 cpu:3")
+    found.assert_outcomes(passed=SUITES[name])
+    found.stdout.fnmatch_lines(["*targets of gb_target*", "*test_common_neighbours?cpu:1?: *; came * ms"])
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

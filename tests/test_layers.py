@@ -38,8 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sparse": {"public"},
     "core": {"public"},
     "report": set(),
+    "timing": {"device"},
+    "testing": {"public"},
     # gbgpu/__init__.py puts the face together
-    "public": {*MACHINERY, "configuration", "engine", "io", "sparse", "core", "report"},
+    "public": {*MACHINERY, "configuration", "engine", "io", "sparse", "core", "report", "timing"},
     "algos": {"public"},
 }
 LATE = {"cupy", "cupyx", "mpi4py", "matplotlib", "networkx", "pymetis", "pyscipopt"}
@@ -108,7 +110,7 @@ def target_of(name: str) -> str | None:
 
 def is_public(target: str) -> bool:
     """What a user may name: the face, the user namespaces, handles' names, files; nothing behind them."""
-    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", *EVERYONE}
+    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", "timing", *EVERYONE}
 
 
 def allowed(source: str, target: str) -> bool:

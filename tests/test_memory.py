@@ -20,6 +20,7 @@ import gbgpu as gb
 from gbgpu import host
 from gbgpu.device import cpu, cuda
 from gbgpu.distribute import partition
+from gbgpu.distribute.blocks import MatrixStore
 from gbgpu.distribute.partition import NAMED
 from gbgpu.engine import direction, gate, reading
 from gbgpu.engine.loop.buffers import most_rows
@@ -317,7 +318,9 @@ def test_ranks_agree_that_a_transpose_has_no_room():
 
     costs = SimpleNamespace(turn=0.0)
     session = SimpleNamespace(oriented=oriented, ranks=None, kernels=SimpleNamespace(costs=costs))
-    store = SimpleNamespace(symmetric=False, transposed=None, rented=0.0, nvals=9, rowmap=SimpleNamespace(p=2))
+    store = MatrixStore.__new__(MatrixStore)
+    store.symmetric, store.transposed, store.rented, store.nvals = False, None, 0.0, 9
+    store.rowmap = SimpleNamespace(p=2)
     rented = partial(direction._rented, session, None, SimpleNamespace(form="full"), store, True)
     assert rented(1.0, 2.0) == "push" and store.rented < 0
     assert [rented(1.0, 2.0) for _ in range(direction.AGAIN - 1)] == ["push"] * (direction.AGAIN - 1)

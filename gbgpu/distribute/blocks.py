@@ -50,7 +50,10 @@ class VectorStore:
 class MatrixBlock:
     """CSR rows of one owner: offsets local to the block, columns as global slots, ascending in a row."""
 
-    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "empty_rows", "whole", "views", "slices")
+    __slots__ = (
+        *("n", "indptr", "cols", "vals", "stride", "nnz", "empty_rows", "whole", "views", "slices"),
+        "__weakref__",
+    )
 
     def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, empty_rows: bool):
         self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz

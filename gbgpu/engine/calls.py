@@ -49,6 +49,7 @@ class Calls:
     def hear(self, folded: bool, seconds: float, busy: float = 0.0) -> None:
         """What one took. `busy`: seconds of it in which the host only waited for GPUs."""
         self._gone[folded] += 1
+        counters.counted += 1
         # The first call also copies the matrices. From the second on, a GPU that is busy for longer than all GPUs took
         # cannot win, however its statements are handed out.
         if folded and self._gone[True] > 1 and busy > self._least:

@@ -16,6 +16,7 @@ from ..balance.problem import Shares
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import WORD, RowMap, Task
 from ..kernels.interface import COMPLEMENT, MASKED, Spec
+from ..trace import counters
 from .assign import grouping
 from .context import Context
 from .hubs import Hubs
@@ -168,6 +169,7 @@ class Pace:
         del known[:-TRIED]
         if ran.way != self.way:
             return
+        counters.counted += not self._settled
         enough = len(known) == TRIED
         for way in (DEALT, ALONE) if enough else (DEALT,) if self.way == APART else ():
             if way not in self._seconds and able(way):
@@ -199,6 +201,7 @@ class Trial:
         """With it, or without, it took so long; or so many times what is predicted without."""
         if self.settled:
             return
+        counters.counted += 1
         self._took[on].append(took)
         del self._took[on][: -int(self._patience)]
         short = [way for way, known in self._took.items() if len(known) < self._patience]

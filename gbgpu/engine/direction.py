@@ -14,6 +14,7 @@ from ..errors import in_room
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
+from ..trace import counters
 from . import build
 from .assign import counting, grouping, tallied
 from .context import Context
@@ -161,6 +162,7 @@ def _rented(
             return direction
         lost = -AGAIN * max(price, abs(pull - push))
     store.rented = lost
+    counters.count(store)
     return other
 
 

@@ -151,6 +151,7 @@ class Segment(_Plain):
         self._left = [(x, x._store, blocks_of(x._store), getattr(x._store, "nvals", None)) for x in self._written]
         self._held = words, pool, journal
         self._graph = graph
+        counters.captured += 1
         self._family |= {address(buffer) for buffer in journal.buffers}
         for _, place in self._places:
             self._family |= addresses(place.blocks) if isinstance(place, VectorStore) else {address(place[0])}

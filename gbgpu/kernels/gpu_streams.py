@@ -11,6 +11,7 @@ import numpy as np
 from .. import settings
 from ..device.rows import Begun, joined, ranked
 from ..errors import in_room
+from ..trace import counters
 
 _T = TypeVar("_T")
 LONG = 128  # entries from which a row is spread over a block of threads
@@ -76,7 +77,10 @@ def pays(device: Any, block: Any) -> bool:
     once they are there."""
     views = block.views
     asked = views["streamed"] = views.get("streamed", 0) + 1
-    return 1 in views or asked > RENTED + LAUNCHES // max(block.nnz, 1) or device.journal is not None
+    rented = asked <= RENTED + LAUNCHES // max(block.nnz, 1)
+    if rented and block.nnz >= SMALL:
+        counters.count(block)
+    return 1 in views or not rented or device.journal is not None
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:

@@ -26,6 +26,7 @@ from ..device import nvrtc
 from ..device.base import address
 from ..device.rounds import patience
 from ..device.store import Recent, code_name
+from ..trace import counters
 from .gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from .gpu_source import piece
 from .hazards import Launch, Use, is_array, use_of
@@ -77,6 +78,7 @@ class Code:
     def wanted(self, seconds: float) -> None:
         """Another run without it took so long."""
         self._runs, self._seconds = self._runs + 1, self._seconds + seconds
+        counters.counted += self.begun is None and self._cubin is None
         if self.begun is None and (self._runs >= OFTEN or self._seconds > LONG):
             self.begun = nvrtc.aside(self._compile)
             self.begun.add_done_callback(_told)

@@ -23,7 +23,7 @@ from ...kernels.interface import ends_soon
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...modes import Changed
-from ...trace import beside
+from ...trace import beside, counters
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
@@ -344,7 +344,10 @@ class DeviceLoop:
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
         if self._again_here:
             return 0
-        if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
+        if not key or not self.loop.rounds:
+            return SOON if cpu else ALIKE
+        if loops.count(key) <= OFTEN:
+            counters.counted += 1
             return SOON if cpu else ALIKE
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):

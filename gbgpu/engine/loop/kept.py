@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 from weakref import ref
 
+from ...trace import counters
 from .buffers import EITHER, EXACTLY, THINNER
 
 # Loops that a session keeps, and captured rounds of one, of all devices and of the first alone: from other forms, in
@@ -57,6 +58,7 @@ class Kept:
         self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
     def add(self, captured: Any) -> None:
+        counters.captured += 1
         self._refused.pop(captured.key, None)
         alike = self._captured.setdefault(captured.key, [])
         alike.append(captured)
