@@ -551,9 +551,11 @@ class DeviceLoop:
             return None
         other = "push" if took == "pull" else "pull"
         held = there(statement.expr, other)
-        if held is None or other == "pull" and held.nvals < max(THIN, ROADS * held.rowmap.n):
+        if held is None:
             return None
-        return _directed(statement, other)
+        # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
+        turns = ends_soon(statement.expr.op.monoid) and held.nvals >= max(THIN, ROADS * held.rowmap.n)
+        return _directed(statement, other) if other == "push" or turns else None
 
     def _pinned(self) -> dict[int, Statement]:
         """Statements in the directions that they took; those that pull from thin frontiers push them instead."""
