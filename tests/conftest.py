@@ -24,9 +24,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Processes of xdist share the cores. A bound thread waits for another process on its core while others are idle.
+    os.environ.setdefault("GBGPU_PIN", "0")
+
 import gbgpu as gb  # noqa: E402
 import gbgpu.io.binary  # noqa: E402
-import gbgpu.io.parse
+import gbgpu.io.parse  # noqa: E402
 from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
