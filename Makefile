@@ -38,14 +38,21 @@ $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
+STYLE = $(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py
+LAYERS = $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py
+
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py && wait $$types
+	$(STYLE)
+	$(BIN)/mypy & types=$$!; $(LAYERS) && wait $$types
 
 # Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.
-test: lint
-	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
-	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py
+# mypy takes half a minute of one core. It runs beside the tests, which leave cores idle, and its report comes last.
+test: $(VENV)/installed-test
+	$(STYLE)
+	nice $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; \
+	  $(LAYERS) && GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
+	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py; tests=$$?; \
+	  wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3
