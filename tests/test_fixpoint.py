@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -25,6 +26,7 @@ from gbgpu.engine import fixpoint as engine
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
+from gbgpu.kernels.kernel import Kernel
 from gbgpu.language import fixpoint as language
 from gbgpu.language import residual as sums
 from gbgpu.semiring._laws import refusal
@@ -173,6 +175,16 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
         assert it.overwork >= 1 and it.updates >= 400
         if it.how.startswith("free"):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
+
+
+def test_the_types_of_arguments_are_looked_at_once(monkeypatch):
+    """Kernels check their arguments in Python in the first slice of work only, in a new session too."""
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    gb.init("cpu:3", replicas=0)
+    checked, call = Counter(), Kernel.__call__
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: checked.update([self.kind]) or call(self, *given))
+    _, it = paths(roads(400, 1), 7, window=1, schedule="free")
+    assert it.windows > 30 and 0 < checked["relax"] <= 3 and checked["drain"] <= 3, checked
 
 
 def test_a_window_takes_what_is_no_number(devices, monkeypatch):
