@@ -116,6 +116,7 @@ def test_random_bodies(devices, name):
         arcs = list(zip(j, i, a, strict=True)) if side == 2 else list(zip(i, j, a, strict=True))
         g = f if side == 0 else lambda x, a, f=f: f(a, x)
         want = improved(total, g, n, dict(zip(ids.tolist(), vals, strict=True)), arcs, lets)
+        went = ""
         for schedule in ("auto", "free", "rounds"):
             d = gb.Vector.from_coo(ids, vals, dtype, size=n)
             op, add = getattr(semiring, name)[dtype], getattr(binary, name.partition("_")[0])
