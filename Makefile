@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # Tests start many processes, which would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu docs clean
@@ -18,13 +18,14 @@ help:
 	@sed -n '2,5s/^# *//p' Makefile
 	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | clean'
 
-# The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
+# The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error). The pip
+# that it brings may be years old, and takes longer to choose among wheels than it takes to install a new one.
 $(BIN)/python:
 	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
 	  $$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	    >/dev/null 2>&1 || continue; \
 	  echo "making $(VENV) with $$($$python --version)"; \
-	  exec $$python -m venv --clear $(VENV); \
+	  $$python -m venv --clear $(VENV) && exec $(PIP) --upgrade pip; \
 	done; \
 	echo 'gbgpu needs Python 3.11, 3.12 or 3.13 with its venv module; none of them was found (PYTHON=/path/to/python names one)' >&2; \
 	exit 1
