@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # Tests start many processes, which would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu docs clean
@@ -18,13 +18,14 @@ help:
 	@sed -n '2,5s/^# *//p' Makefile
 	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | clean'
 
-# The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
+# The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error). The pip
+# that it brings may be years old, and takes longer to choose among wheels than it takes to install a new one.
 $(BIN)/python:
 	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
 	  $$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	    >/dev/null 2>&1 || continue; \
 	  echo "making $(VENV) with $$($$python --version)"; \
-	  exec $$python -m venv --clear $(VENV); \
+	  $$python -m venv --clear $(VENV) && exec $(PIP) --upgrade pip; \
 	done; \
 	echo 'gbgpu needs Python 3.11, 3.12 or 3.13 with its venv module; none of them was found (PYTHON=/path/to/python names one)' >&2; \
 	exit 1
@@ -38,14 +39,21 @@ $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
+STYLE = $(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py _gbgpu_pytest.py
+LAYERS = $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py
+
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py _gbgpu_pytest.py
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py && wait $$types
+	$(STYLE)
+	$(BIN)/mypy & types=$$!; $(LAYERS) && wait $$types
 
 # Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.
-test: lint
-	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
-	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py
+# mypy takes half a minute of one core. It runs beside the tests, which leave cores idle, and its report comes last.
+test: $(VENV)/installed-test
+	$(STYLE)
+	nice $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; \
+	  $(LAYERS) && GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
+	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py; tests=$$?; \
+	  wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3

@@ -25,9 +25,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Processes of xdist share the cores. A bound thread waits for another process on its core while others are idle.
+    os.environ.setdefault("GBGPU_PIN", "0")
+
 import gbgpu as gb  # noqa: E402
 import gbgpu.io.binary  # noqa: E402
-import gbgpu.io.parse
+import gbgpu.io.parse  # noqa: E402
 from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
@@ -118,6 +122,13 @@ def chosen() -> tuple[Devices, ...]:
     )
 
 
+def present(sets: list) -> list:
+    """Sets of devices, strings or tuples that begin with one: those of CPUs, and of GPUs that this run names."""
+    named = os.environ.get("GBGPU_TEST_DEVICES", "").split()
+    specs = [each if isinstance(each, str) else each[0] for each in sets]
+    return [each for each, spec in zip(sets, specs, strict=True) if spec in named or not spec.startswith("cuda")]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def begun_anew() -> None:
     """Nothing stays of the session before."""
@@ -161,12 +172,13 @@ def pytest_collection_modifyitems(config, items) -> None:
     for item in items if chosen() == CPU else ():
         given = item.callspec.params if hasattr(item, "callspec") else {}
         here = given.get("session", given.get("machine")) if item.path.stem in FEWER_DEVICES else None
+        words = [here.spec] if isinstance(here, Devices) else here if isinstance(here, tuple) else []
         if here is CPU[-1]:
             left.add(item)
-        elif here is not None and ALONE & {*([here.spec] if isinstance(here, Devices) else here)}:
+        elif ALONE.intersection(words):
             alone[item.path].append(item)
         elif item.get_closest_marker("few"):
-            left.add(item) if "cuda:" in item.nodeid else marked[item.nodeid.partition("[")[0]].append(item)
+            marked[item.nodeid.partition("[")[0]].append(item)
     chances = [(cases, cases[0].get_closest_marker("few").args[0]) for cases in marked.values()]
     chances += [(cases, len(cases) // 5) for cases in alone.values()]
     for cases, most in chances:

@@ -132,14 +132,14 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     say(f"{sum(oracle.RAN.values())} statements")
 
 
-def fixpoints(specs: str) -> None:
-    """Random bodies, cycles and windows, as test_fixpoint.py compares them."""
+def fixpoints(specs: str, *names: str) -> None:
+    """Random bodies of semirings (all if none is named), cycles and windows, as test_fixpoint.py compares them."""
     import test_fixpoint as t
 
     done = 0
     for spec in specs.split(","):
         gb.init(spec)
-        calls = [partial(t.test_random_bodies, None, name) for name in t.SEMIRINGS]
+        calls = [partial(t.test_random_bodies, None, name) for name in names or t.SEMIRINGS]
         calls += [partial(t.test_windows_change_the_order_and_not_the_result, None, window) for window in ("auto", 1)]
         for call in (*calls, partial(t.test_negative_arcs, None)):
             call()

@@ -18,6 +18,7 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
+from gbgpu.device.base import cores
 from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
 from gbgpu.semiring import plus_times
@@ -236,6 +237,16 @@ def test_a_child_starts_its_own_threads(monkeypatch):
 
 def _total(n: int) -> int:
     return sums(gb.Vector.from_dense(np.arange(n)))
+
+
+@pytest.mark.parametrize("pin", [True, False])
+def test_threads_of_devices_have_a_core_each(monkeypatch, pin):
+    monkeypatch.setattr(settings, "pin", pin)
+    monkeypatch.setattr(settings, "inline", "never")
+    devices, mine = CpuDevices(3), cores()
+    found = devices.over(tasks(3), lambda task: os.sched_getaffinity(0), 0.0)
+    devices.close()
+    assert found == [set(mine)] + [{mine[d % len(mine)]} if pin else set(mine) for d in (1, 2)]
 
 
 def test_a_fork_waits_for_the_statements_of_other_threads():

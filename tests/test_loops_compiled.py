@@ -21,6 +21,7 @@ import numpy as np
 import programs as p
 import pytest
 import statements
+from conftest import present
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from test_loops import KINDS, agree, certain, numbers
@@ -54,11 +55,13 @@ SETS += [("cuda:0-1", None, f"{how} together") for how in ("always", "never")]
 SETS += [("cuda:0-1*2", (1, 4, 2, 3), "always together"), ("cuda:0-3", None, "always")]
 SETS += [("cuda:0-3", (1, 97, 1, 1), f"{how} together") for how in ("always", "never")]
 SETS += [("cuda:0-3*2", None, "always together")]
+SETS = present(SETS)
 # The ordinary run goes through random bodies on each set. The other tests have one device, three of unequal shares and
 # GPUs; seven devices do what three do. Threads that meet in each round have the tests of how rounds go on.
 SEVEN, BESIDE = SETS[2:4]
 LEFT = ("cuda:0-1", "cuda:0-3")  # GPUs that may leave loops to the first of them, in some of the sets
 ORDINARY = SETS if p.WIDE else [each for each in SETS if each not in (SEVEN, BESIDE)]
+GPUS = [each for each in ORDINARY if each[0].startswith("cuda")]
 
 
 def named(each) -> str:
@@ -70,8 +73,6 @@ def machine(request, monkeypatch):
     """Devices on which kernels are compiled, and loops as soon as may be."""
     spec, shares, resident = request.param
     if spec.startswith("cuda"):
-        if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-            pytest.skip("needs a GPU")
         if not pytest.importorskip("gbgpu.device.graph").available():
             pytest.skip("needs cuda-bindings and CUDA 12.4")
     monkeypatch.setattr(gb.settings, "interpret", False)
@@ -265,11 +266,10 @@ def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop)
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
 
 
+@on(GPUS)
 @pytest.mark.parametrize("stop", range(0, 16, 3))
 def test_captures_that_a_driver_breaks_off(machine, monkeypatch, stop):
     """What no stream can capture, in the round or in a part that is guarded: the loop goes by statements."""
-    if not machine.startswith("cuda"):
-        pytest.skip("needs a GPU")
     import cupy
 
     perform, count = captured.Captured._perform, iter(range(10**9))
@@ -694,9 +694,8 @@ def bands(n: int, near: int):
     return A, search
 
 
+@on(GPUS)  # CPU devices go on where a round is over soon
 def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monkeypatch):
-    if not machine.startswith("cuda"):
-        pytest.skip("CPU devices go on where it is over soon")
     monkeypatch.setattr(limits, "THIN", 20)
     _, search = bands(20_000, 200)
     for _ in range(12):
@@ -707,7 +706,7 @@ def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monk
     assert by_itself(it) and sum("round" in record.step for record in records) >= 100
 
 
-@on([each for each in ORDINARY if each[0].startswith("cuda")])  # CPU devices have one kind of rounds
+@on(GPUS)  # CPU devices have one kind of rounds
 def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monkeypatch):
     """And to the first of several GPUs, until frontiers grow again."""
     monkeypatch.setattr(limits, "THIN", 20)
@@ -738,7 +737,7 @@ def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monke
     assert [one.alone for one in kept if not one.often] == [folded] and not any(one.alone for one in kept if one.often)
 
 
-@on([each for each in ORDINARY if each[0] in LEFT and "together" not in each[2]])
+@on([each for each in GPUS if each[0] in LEFT and "together" not in each[2]])
 def test_a_loop_that_was_left_to_the_first_gpu_begins_there(machine, monkeypatch):
     """Also where it is over before a round is captured."""
     begun, gone_solo = [], compiled.DeviceLoop._gone_solo
@@ -761,7 +760,7 @@ def test_a_loop_that_was_left_to_the_first_gpu_begins_there(machine, monkeypatch
     assert begun[0] > 0 and begun[-5:] == [0] * 5
 
 
-@on([each for each in ORDINARY if each[0] in LEFT and "together" not in each[2]])
+@on([each for each in GPUS if each[0] in LEFT and "together" not in each[2]])
 @pytest.mark.parametrize("policy", ["off", balance.Policy(fold=False), balance.Policy(steal=False)])
 def test_policies_say_whether_the_first_gpu_is_left_anything(machine, policy):
     """Whole loops, and calls of functions that are marked so."""
@@ -780,11 +779,10 @@ def test_policies_say_whether_the_first_gpu_is_left_anything(machine, policy):
     assert sum(record.step == "call" for record in records) == folds
 
 
+@on([each for each in GPUS if each[0] in LEFT and each[2].startswith("never")])  # others tell of few rounds
 @pytest.mark.parametrize("case", ["dealt", "alone", "no time lost", "no use"])
 def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch):
     """Or left to the first GPU, where that is faster."""
-    if machine not in LEFT or gb.settings.resident != "never":
-        pytest.skip("needs several GPUs, which tell of each round that is no kernel's")
     monkeypatch.setattr(limits, "THIN", 20)
     monkeypatch.setattr(sharing, "LAID", np.inf if case == "alone" else 0.0)
     monkeypatch.setattr(dealing, "OTHERS", 0)
@@ -1471,10 +1469,9 @@ def test_rounds_are_kept_that_take_little_memory(machine, large, monkeypatch):
     assert bool(gb.settings.session().loops) == (not large)
 
 
+@on([each for each in GPUS if each[0].startswith("cuda:0-")])
 def test_a_gpu_that_never_comes(machine, monkeypatch):
     """Others end the loop, and say so; the next one runs."""
-    if not machine.startswith("cuda:0-"):
-        pytest.skip("needs two GPUs")
     A = road()
     expected, depth = by_python(A)
     monkeypatch.setattr(on_gpus, "PATIENCE", 0.5)
@@ -1502,9 +1499,8 @@ def test_a_thousand_loops(machine):
         assert algos.sssp(A, 7).isequal(distances) and algos.connected_components(A).isequal(labels)
 
 
+@on([each for each in GPUS if each[0] == "cuda:0-1"])
 def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
-    if machine != "cuda:0-1":
-        pytest.skip("needs two GPUs")
     monkeypatch.setattr(type(gb.settings.session().kernels), "whole", 10_000)
     gb.init("auto")
     assert len(gb.settings.session().devices) > 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from threading import Thread
 
 import numpy as np
 import programs as p
 import pytest
 from checked import verified
-from conftest import Devices
+from conftest import Devices, present
 from hypothesis import given, note, settings
 from oracle import Run
 from scipy.sparse import csgraph
@@ -29,7 +28,7 @@ from gbgpu.engine.loop.body import reads_of
 from gbgpu.engine.loop.solo import Solo
 from gbgpu.engine.session import Session
 
-SETS = ["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2"]
+SETS = present(["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2"])
 
 
 def move_all(session, rng) -> int:
@@ -53,8 +52,6 @@ def leave(session, statement, rng) -> None:
 
 @pytest.fixture(params=SETS)
 def spec(request, monkeypatch):
-    if request.param.startswith("cuda") and request.param not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-        pytest.skip("needs a GPU")
     monkeypatch.setattr(gb.settings, "interpret", request.param.startswith("cpu"))
     return request.param
 

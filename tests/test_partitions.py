@@ -3,11 +3,11 @@ random partition, see conftest.py; the long run takes the others too.)"""
 
 from __future__ import annotations
 
-import os
 import sys
 
 import numpy as np
 import pytest
+from conftest import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -413,13 +413,11 @@ def test_loops_bring_what_blocks_read(eager):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("spec", ["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2", "cuda:0-3"])
+@pytest.mark.parametrize("spec", present(["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2", "cuda:0-3"]))
 @pytest.mark.parametrize("repeat", [gb.loop, range])
 def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatch):
     """GPUs take those of full vectors from where they lie, in loops, too."""
     monkeypatch.setattr(compiled, "MET", -1)
-    if spec.startswith("cuda") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-        pytest.skip("needs GPUs")
     eager(spec)
     A = gb.io.generate.grid_road(70, 0.7, seed=1, dtype="BOOL")
     n, (rows, cols) = A.nrows, A.to_coo(values=False)[:2]

@@ -53,10 +53,10 @@ def test_three_ranks():
 
 
 def test_two_ranks():
-    """Random statements, fixpoints, and products whose delegates are apart."""
-    others = "fixpoints", "cpu:2", "+", "delegates", "cpu:2"
+    """Random statements, fixpoints with values of 1, 2, 4 and 8 bytes, and products whose delegates are apart."""
+    others = "fixpoints", "cpu:2", "min_plus", "max_min", "band_bor", "lor_land", "+", "delegates", "cpu:2"
     statements, fixpoints, delegates = ranked(2, "statements", "4", "cpu:2", "mixed", "+", *others).splitlines()
-    assert int(statements.split()[0]) > 10 and int(delegates.split()[0]) > 10_000 and fixpoints == "13 fixpoints"
+    assert int(statements.split()[0]) > 10 and int(delegates.split()[0]) > 10_000 and fixpoints == "7 fixpoints"
 
 
 # Graphs on which kernels are compiled, by how many ranks. The ordinary run has algorithms whose kernels other tests
@@ -266,6 +266,7 @@ def test_a_rank_that_is_killed_ends_all():
 @pytest.mark.parametrize("count", [2, 3])
 def test_every_kind_of_statement(count):
     assert int(ranked(count, "statements", "60", "cpu:1,cpu:2|cpu:1,cpu:1+,cpu:2!", seconds=1800).split()[0]) > 1000
+    assert ranked(count, "fixpoints", "cpu:1,cpu:2", seconds=1800) == "26 fixpoints\n"
 
 
 @long

@@ -2,7 +2,6 @@
 test_balance.py; random statements and loops run with everything moved that can be: conftest.py.)"""
 
 import json
-import os
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import product
@@ -12,6 +11,7 @@ import numpy as np
 import ownership
 import pytest
 import scipy.sparse
+from conftest import present
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +76,7 @@ def test_a_full_block_gives_to_empty_ones():
 
 
 SHARING = [("cpu:2", (1, 9)), ("cpu:4", (1, 9, 2, 0)), ("cuda:0*3", (1, 5, 3)), ("cuda:0-1", (1, 9))]
-SHARING += [("cuda:0-1*2", (1, 4, 2, 3)), ("cuda:0-3", (1, 97, 1, 1))]
+SHARING = present([*SHARING, ("cuda:0-1*2", (1, 4, 2, 3)), ("cuda:0-3", (1, 97, 1, 1))])
 
 
 @pytest.fixture(params=SHARING, ids=lambda each: each[0])
@@ -85,8 +85,6 @@ def sharers(request, monkeypatch):
     that takes."""
     spec, shares = request.param
     here = spec.startswith("cpu")
-    if not here and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-        pytest.skip("needs a GPU")
     monkeypatch.setattr(sharing, "LAID", 0)
     session, A = begin("off" if here else STEADY, spec, shares)
     if here:
@@ -423,7 +421,7 @@ def copied(session, A):
 
 
 SQUARES = [("cpu:2", (1, 9)), ("cpu:4", (1, 9, 2, 0)), ("cuda:0*3", (1, 5, 0)), ("cuda:0-1", (1, 9))]
-SQUARES += [("cuda:0-1*2", (1, 4, 0, 3)), ("cuda:0-3", (1, 97, 1, 1))]
+SQUARES = present([*SQUARES, ("cuda:0-1*2", (1, 4, 0, 3)), ("cuda:0-3", (1, 97, 1, 1))])
 LOOPS = ["walks", "even walks", "two products", "one value", "values as masks", "parents", "levels", "paths"]
 
 
@@ -507,14 +505,12 @@ def found_alone() -> list:
 
 
 @pytest.mark.few(8)
-@pytest.mark.parametrize("spec", ["cpu:4", "cuda:0*4", "cuda:0-1"])
+@pytest.mark.parametrize("spec", present(["cpu:4", "cuda:0*4", "cuda:0-1"]))
 @pytest.mark.parametrize(("steal", "fold", "cached", "moved"), list(product([False, True], repeat=4)))
 def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, moved, monkeypatch):
     """By statements, all of whose frontiers are counted and pushed, and in loops that devices go round by themselves.
     GPUs fold by a replica on the first one. Each action is taken."""
     cpu = spec.startswith("cpu")
-    if not cpu and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-        pytest.skip("needs a GPU")
     expected = found_alone()
     monkeypatch.setattr(sharing, "LAID", 0)
     monkeypatch.setattr(sharing, "MOVED", np.inf)
@@ -741,10 +737,8 @@ def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, mon
     np.testing.assert_array_equal(found, op(q @ alone).new(direction="pull").to_dense(-1))
 
 
-@pytest.mark.parametrize("spec", ["cpu:2", "cuda:0*3", "cuda:0-1"])
+@pytest.mark.parametrize("spec", present(["cpu:2", "cuda:0*3", "cuda:0-1"]))
 def test_values_are_brought_where_bits_are_set(spec):
-    if not spec.startswith("cpu") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
-        pytest.skip("needs a GPU")
     owner, *_, thief = gb.init(spec).devices
     rng = np.random.default_rng(4)
     for n in (0, 1, 64, 1000, 100_000):

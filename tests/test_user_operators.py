@@ -15,7 +15,7 @@ from user_functions import USER, clipped
 
 from gbgpu import binary, exceptions, select, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT8, INT32, INT64, UINT8, UINT64, lookup_dtype
-from gbgpu.semiring import _paths
+from gbgpu.semiring import _parse, _paths
 from gbgpu.semiring._functions import from_function
 from gbgpu.semiring._lower import to_python
 from gbgpu.semiring._scalar import ordered
@@ -343,6 +343,22 @@ def test_a_file_that_changed_is_not_read(tmp_path):
     exec(compile("def f(x):\n    return (1).real if x > 3 else +x\n", file, "exec"), space)
     with pytest.raises(exceptions.UdfParseError, match="has changed since it was loaded"):
         unary.register_anonymous(space["f"])[INT64]
+
+
+def test_a_file_is_parsed_once_for_all_its_functions(tmp_path, monkeypatch):
+    file, parsed = tmp_path / "formulas.py", []
+    file.write_text("a, b = lambda x: x if x > 1 else -x, lambda x: x if x > 2 else -x\n" + "".join(
+        f"def f{k}(x):\n    return x if x > {k} else -x\n" for k in range(3, 9)
+    ))  # fmt: skip
+    space: dict = {}
+    exec(compile(file.read_text(), file, "exec"), space)
+    parse = _parse.ast.parse
+    monkeypatch.setattr(_parse.ast, "parse", lambda *given: parsed.append(given) or parse(*given))
+    functions = [space[name] for name in ("a", "b", *(f"f{k}" for k in range(3, 9)))]
+    for k, function in enumerate(functions, 1):
+        program = to_python(unary.register_anonymous(function)[INT64].program)
+        assert [program(x) for x in (k - 1, k, k + 1)] == [1 - k, -k, k + 1]
+    assert len(parsed) == 1
 
 
 def nested(count):

@@ -174,11 +174,13 @@ class Relaxation:
             op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip
         )
         relaxing = spec._replace(partial=work.mask is not None, worker=work.worker, spread=self._spread)
-        kinds = ("relax_begin", "relax_end") + (("relax_receive",) if self._spread else ())
-        self._kernels = {kind: session.kernels.get(kind, spec) for kind in kinds}
-        self._kernels["relax"] = session.kernels.get("relax", relaxing)
+        specs = {"relax_begin": spec, "relax": relaxing, "relax_end": spec}
         if self._spread:
-            self._kernels["drain"] = session.kernels.get("drain", Spec(out=dtype, idx=whole.idx, partial=True))
+            specs |= {"relax_receive": spec, "drain": Spec(out=dtype, idx=whole.idx, partial=True)}
+        self._kernels = {kind: session.kernels.get(kind, of) for kind, of in specs.items()}
+        for kind, kernel in self._kernels.items():
+            if hasattr(kernel, "kept"):  # from its first call on its machine code is there, which is called faster
+                kernel.kept(self._kernels, kind)
         self._own = held = session.content(work.output)
         listed = moved(session, session.content(frontier), "list", map)
         alone = held.form == "list" and frontier is work.output

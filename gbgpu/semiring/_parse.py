@@ -13,6 +13,7 @@ import builtins
 import inspect
 import linecache
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -59,17 +60,37 @@ def _source(code: CodeType, file: str) -> tuple[_Function, list[str]]:
     lines = linecache.getlines(file)
     if not lines:
         raise OSError("could not get source code")
-    try:
-        tree = ast.parse("".join(lines))
-        whole = compile(tree, file, "exec", code.co_flags & _FUTURE, True)
-    except (SyntaxError, RecursionError) as error:
-        raise OSError(str(error)) from None
-    if not any(_parts(c) == _parts(code) for c in _codes(whole)):
+    trees, codes = _functions("".join(lines), file, code.co_flags & _FUTURE)
+    place = code.co_name, code.co_firstlineno
+    if not any(_parts(other) == _parts(code) for other in codes.get(place, ())):
         raise OSError(f"{file} has changed since it was loaded")
-    found = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and _is_source(n, code)]
+    found = [tree for tree in trees.get(place, ()) if isinstance(tree, ast.FunctionDef) or _is_lambda(tree, code)]
     if len(found) != 1:
         raise OSError(f"it was not found in {file}")
     return found[0], lines
+
+
+@lru_cache(maxsize=4)
+def _functions(text: str, file: str, flags: int) -> tuple[dict, dict]:
+    """The syntax trees and the codes of a file's functions, by name and first line. Raises OSError if it is no Python.
+
+    A file is parsed once, not once for each of its functions.
+    """
+    trees: defaultdict[tuple[str, int], list[_Function]] = defaultdict(list)
+    codes: defaultdict[tuple[str, int], list[CodeType]] = defaultdict(list)
+    try:
+        tree = ast.parse(text)
+        whole = compile(tree, file, "exec", flags, True)
+    except (SyntaxError, RecursionError) as error:
+        raise OSError(str(error)) from None
+    for n in ast.walk(tree):
+        if isinstance(n, ast.FunctionDef):
+            trees[n.name, min([n.lineno, *(d.lineno for d in n.decorator_list)])].append(n)
+        elif isinstance(n, ast.Lambda):
+            trees["<lambda>", n.lineno].append(n)
+    for code in _codes(whole):
+        codes[code.co_name, code.co_firstlineno].append(code)
+    return trees, codes
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -90,13 +111,8 @@ def _places(code: CodeType) -> set:
     return {place for place in code.co_positions() if None not in place}
 
 
-def _is_source(n: _Function, code: CodeType) -> bool:
-    """Whether this syntax is the code's: name and lines, and for lambdas, which may share a line, all places."""
-    if isinstance(n, ast.FunctionDef):
-        first = min([n.lineno, *(d.lineno for d in n.decorator_list)])
-        return n.name == code.co_name and first == code.co_firstlineno
-    if code.co_name != "<lambda>" or n.lineno != code.co_firstlineno:
-        return False
+def _is_lambda(n: ast.Lambda, code: CodeType) -> bool:
+    """Whether this syntax is the code's, by its places: lambdas may share a line."""
     alone = compile(ast.Expression(n), "", "eval").co_consts
     return _places(code) == _places(next(c for c in alone if isinstance(c, CodeType)))
 
