@@ -44,6 +44,7 @@ _COLOURS = {
     "mask": "#6f7985",
     "convert": "#c5b08c",
     "count": "#8f7d5b",
+    "dup": "#b9a3a3",
     "compile": "#262c33",
     "collect": "#8b929a",
     "push round": "#e0676c",

@@ -111,7 +111,7 @@ class Record:
     -----
     - A round of a loop that runs on the device without Python (`gb.trace(rounds=True)`) is one record. Its step is
       "round", "push round" or "pull round", and its times are those of the device.
-    - A call that the first of several GPUs may do alone (`gb.foldable`) is one record, with the first device and step
+    - A call that the first of several GPUs may do alone (`gb.program`) is one record, with the first device and step
       "call".
     - A record with the device "host" is a delay of the step that follows: `compile` (kernels compiled or loaded,
       modules imported) or `collect` (Python's garbage collection). The times of steps exclude it.
