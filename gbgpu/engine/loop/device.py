@@ -7,7 +7,6 @@ beginning; and captured. What a round hands to the next lies in buffers of its o
 leaves it. A frontier that grows too wide for its pushes ends the graph: statements take over, and may come back to it.
 """
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property, partial
 from math import inf
@@ -25,27 +24,26 @@ from ...language.recording import Operation
 from ...modes import Changed
 from ...trace import beside, counters
 from ..dealing import ALONE
-from ..direction import counted_edges, pull_seconds
 from ..moving import moved
 from .body import direction_of, matrices_of, round_of, statements_of
-from .captured import FRONTIERS, Captured
+from .captured import Captured
 from .condition import GONE_WIDE, THINNED, TURNS
 from .hindrance import hindrance
 from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
-from .limits import PASSES, THIN, Breadth, as_it_lies, products, pulled, there, thin, too_wide, vector_of
+from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
+from .predicted import Predicted
 from .signature import Signature
 from .solo import Solo
 from .tapes import threads
+from .ways import ROADS, Way, among, directed, turned, way_of
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
-# Whole vectors that steps bring to each GPU; of what is scattered each has all rows, too.
-BROUGHT = {"gather": 1, "take": 1, "extract": 1, "remap": 1, "place": 1, "scatter": 2}
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
 # A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
 # are as short as those of road maps, whose frontiers stay small.
-SPARED, ROADS = 5e-4, 8
+SPARED = 5e-4
 IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
@@ -58,9 +56,6 @@ SOON = 10  # the same on CPU devices, where that costs as much as Python takes f
 LATE = 4  # times as many, where no two rounds ask for the same plans
 SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
 FORMS = 4  # blind rounds after which forms are those before one; parts that a guard runs now and then leave others
-SELDOM = 0.1  # rounds in which a guard holds, as a guess
-_THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list", "unwrite")
-Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 OUTGROWN = 4  # times that a loop leaves a captured round, as a frontier is too wide, before it is captured for such
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
@@ -71,6 +66,8 @@ class DeviceLoop:
     def __init__(self, session: Any, loop: Any, statements: list[Statement], matrices: list[Any]):
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements, self.matrices = statements, matrices  # that they read
+        self.outputs = list({id(each.output): each.output for each in statements}.values())
+        self.predicted = Predicted(session, loop, self.outputs)
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self._signed: tuple[int, Signature] | None = None  # by how many turns of the lock it was made
@@ -141,7 +138,7 @@ class DeviceLoop:
             self._say(*self._refused)
             return False
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
-        seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
+        seconds, each = self.predicted.seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
         keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
         if keeps_busy and (seconds > WIDE or not self._again_here and self._other(way_of(self.loop)) is None):
@@ -217,12 +214,12 @@ class DeviceLoop:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
         searches from hubs no other frontier may be left to write down the round of.) No round is where pulls are
         captured with it."""
-        if self._again_here and self._turned(self._pinned()):
+        if self._again_here and turned(self.session, self.loop, self._pinned()):
             return False
         pushes = products(self.session, self.statements, "push", "list")
         found = (push for push in pushes if not ends_soon(push[0].monoid))
         often = self._often
-        return too_wide(self.session, found, Breadth(not often and self._seconds() < PASSES, often))
+        return too_wide(self.session, found, Breadth(not often and self.predicted.seconds() < PASSES, often))
 
     @property
     def _often(self) -> bool:
@@ -260,8 +257,8 @@ class DeviceLoop:
             if self.alike != SETTLED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
-            lost = each * len(self.statements) + self.session.kernels.costs.link * self._brought()
-            if self._seconds() > lost or self._grows and not self.thinned:
+            lost = each * len(self.statements) + self.session.kernels.costs.link * self.predicted.brought()
+            if self.predicted.seconds() > lost or self._grows and not self.thinned:
                 return False
         if not self.solo.fits():
             self.solo, self.short = None, True
@@ -330,12 +327,7 @@ class DeviceLoop:
         of full vectors, and no other product."""
         if self.device.kind != "cpu" or threads(self.session) == 1:
             return False
-        return all(self._whole(statement) for statement in self.statements if statement.expr.kind == "product")
-
-    def _whole(self, statement: Statement) -> bool:
-        x, expr = vector_of(statement.expr), statement.expr
-        full = x is not None and x._store.form == "full"
-        return full and statement.mask is None and not expr.op.monoid.is_any
+        return all(self.predicted.whole(statement) for statement in self.statements if statement.expr.kind == "product")
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
@@ -362,11 +354,11 @@ class DeviceLoop:
         as long as the last one of its kind, of other matrices."""
         took, rounds = perf_counter() - self.begun, self.loop.rounds
         left = self.session.loops.rounds(self.signature.key) - rounds
-        return took >= price or left > 0 and left * (took / rounds - self._seconds()) > 2 * price
+        return took >= price or left > 0 and left * (took / rounds - self.predicted.seconds()) > 2 * price
 
     def _little(self) -> bool:
         """Whether what counts might spare a round, and what it brings and gives back, take little."""
-        return self._seconds(chosen=True) < SPENT and sum(x.size for x in self.outputs if x.ndim) < SMALL
+        return self.predicted.seconds(chosen=True) < SPENT and sum(x.size for x in self.outputs if x.ndim) < SMALL
 
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
@@ -460,7 +452,7 @@ class DeviceLoop:
 
     def _may_turn(self, way: Way) -> bool:
         """Whether a product that went by a pull may be a push."""
-        pairs = zip(_among(round_of(self.loop)[0]), way[1], strict=True)
+        pairs = zip(among(round_of(self.loop)[0]), way[1], strict=True)
         return any(direction == "pull" and "direction" not in statement.hints for statement, direction in pairs)
 
     # -- one graph
@@ -499,12 +491,12 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        turned = self._turned(pinned)  # reads what guards say, as long as handles hold no places
-        other_way = way if turned is None else way_of(self.loop, turned)
+        others = turned(self.session, self.loop, pinned)  # reads what guards say, as long as handles hold no places
+        other_way = way if others is None else way_of(self.loop, others)
         captured, other = self._timed(pinned, way), None
         self.worth = self.loop.rounds + WORTH
-        if turned is not None and captured.key and captured.joined is None:
-            other = self._other_kind(captured, turned, other_way)
+        if others is not None and captured.key and captured.joined is None:
+            other = self._other_kind(captured, others, other_way)
         if other is None:
             captured.begin()
         else:
@@ -512,7 +504,7 @@ class DeviceLoop:
             captured = other if wide or thin(self.session, captured.products(self.signature, "pull")) else captured
             captured.bind(self.loop, self.signature)
         ended = self._run(captured)
-        last = turned if turned is not None and ended.way == other_way else pinned
+        last = others if others is not None and ended.way == other_way else pinned
         for statement in self.statements:  # for who asks for plans
             statement.carried = last[id(statement)].carried or statement.carried
 
@@ -525,49 +517,28 @@ class DeviceLoop:
         self.session.loops.took((self.signature.key, way), took)
         return captured
 
-    def _other_kind(self, captured: Captured, turned: dict[int, Statement], way: Way) -> Captured | None:
+    def _other_kind(self, captured: Captured, others: dict[int, Statement], way: Way) -> Captured | None:
         """The round in the other directions, as one kernel with this one, where handles have what both start from; None
         if it can't be captured, and this one is bound."""
         captured.give()
         with suppress(NotCompiled):
-            other = self._timed(turned, way)
+            other = self._timed(others, way)
             other.give()
             return other
         captured.bind(self.loop, self.signature)
         return None
 
-    def _turned(self, pinned: dict[int, Statement]) -> dict[int, Statement] | None:
-        """The statements, those in the other direction that may come to it: what is pulled once few are left, what is
-        pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on CPU
-        devices, which choose by counts."""
-        if self.device.kind == "cpu" or settings.resident == "never":
-            return None
-        found = {id(each): self._in_turn(each, pinned[id(each)]) for each in _among(round_of(self.loop)[0])}
-        return None if not any(found.values()) else {key: found.get(key) or each for key, each in pinned.items()}
-
-    def _in_turn(self, statement: Statement, pinned: Statement) -> Statement | None:
-        x, took = vector_of(statement.expr), direction_of(pinned)
-        if x is None or took is None or "direction" in statement.hints or x._store.form not in FRONTIERS.values():
-            return None
-        other = "push" if took == "pull" else "pull"
-        held = there(statement.expr, other)
-        if held is None:
-            return None
-        # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
-        turns = ends_soon(statement.expr.op.monoid) and held.nvals >= max(THIN, ROADS * held.rowmap.n)
-        return _directed(statement, other) if other == "push" or turns else None
-
     def _pinned(self) -> dict[int, Statement]:
         """Statements in the directions that they took; those that pull from thin frontiers push them instead."""
         took = {id(each): direction_of(each) for each in self.statements}
         if self.turned is not None:
-            took.update(zip(map(id, _among(round_of(self.loop)[0])), self.turned[1], strict=True))
+            took.update(zip(map(id, among(round_of(self.loop)[0])), self.turned[1], strict=True))
             for statement in self.statements:
                 x = vector_of(statement.expr)
                 turns = took[id(statement)] == "pull" and x is not None and x._store.form == "bitmap"
                 if turns and self._may_push(statement.expr):
                     took[id(statement)] = "push"
-        return {id(each): _directed(each, took[id(each)]) for each in self.statements}
+        return {id(each): directed(each, took[id(each)]) for each in self.statements}
 
     def _may_push(self, expr: Any) -> bool:
         """Whether the matrix of a product lies by the rows that a push takes, or has room for that."""
@@ -579,7 +550,7 @@ class DeviceLoop:
         try:
             with self._blind(), self._writing(), self._dealing():
                 other = self._other(way)
-                seconds = self._seconds()
+                seconds = self.predicted.seconds()
                 how = pinned, self.signature, way, seconds, other, self._often, self.empties
                 captured = Captured(self.session, self.loop, *how)
                 if other is not None and captured.key:
@@ -611,56 +582,6 @@ class DeviceLoop:
     def _dealing(self) -> AbstractContextManager[None]:
         return nullcontext() if self.sharing is None else self.sharing.dealing(self.signature.key, self._read)
 
-    def _seconds(self, chosen: bool = False) -> float:
-        """Predicted seconds of a round on the device, of its pulls and of passes over rows; `chosen`: without products
-        that go one way only."""
-        found = ((often, each) for often, each in self._expected() if not chosen or not self._whole(each))
-        return sum(often * self._work(each) for often, each in found)
-
-    def _brought(self) -> float:
-        """Bytes of the whole vectors that each GPU reads in a round, its own part among them."""
-        return sum(often * self._bytes(each) for often, each in self._expected())
-
-    def _expected(self) -> Iterator[tuple[float, Statement]]:
-        """Statements of a round that have been planned, and how often they come."""
-        for operation in round_of(self.loop)[0]:
-            often = SELDOM if operation.kind == "when" else 1.0
-            yield from ((often, each) for each in statements_of([operation]) if each.carried is not None)
-
-    def _pulled_from(self, statement: Statement) -> Any:
-        """The matrix of a product that goes by a pull, as it lies; None of others, and where it is not there yet."""
-        expr, direction = statement.expr, statement.carried[1].direction
-        if direction != "pull" or expr.kind != "product":
-            return None
-        operand = expr.right if expr.left.ndim == 1 else expr.left
-        return None if operand.lazy else as_it_lies(self.session, expr, direction)
-
-    def _bytes(self, statement: Statement) -> float:
-        """Of whole vectors that a statement brings; single values don't count."""
-        held = self._pulled_from(statement)
-        thin = held is not None and (held.halo is not None or held.near)
-        return sum(_bytes(step) for step in statement.steps if not (thin and step.kind == "gather"))
-
-    def _work(self, statement: Statement) -> float:
-        costs, held = self.session.kernels.costs, self._pulled_from(statement)
-        seconds: float = costs.row * sum(map(_rows, statement.steps))
-        if held is not None:
-            rows = self._allowed(statement.mask, held)
-            seconds += pull_seconds(costs, statement.expr.op, held, held.rowmap, held.colmap, None, rows)
-        return seconds
-
-    def _allowed(self, mask: Any, held: Any) -> int | None:
-        """Rows of the mean length that have as many entries as those that a mask lets through, if that stays so."""
-        x = None if mask is None or not mask.structural else getattr(mask.parent, "_store", None)
-        if x is None or x.form not in KNOWN or x.map is not held.rowmap or any(mask.parent is w for w in self.outputs):
-            return None
-        count = self.session.known_count(x) or 0
-        entries = held.nvals
-        if x.form != "full":
-            entries, _ = counted_edges(self.session, x, count, held)
-        entries = held.nvals - entries if mask.complement else entries
-        return int(entries * held.rowmap.n / max(held.nvals, 1))
-
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""
         for operation in operations:
@@ -680,51 +601,10 @@ class DeviceLoop:
         """The content of the matrices, as it lies outside of `solo`."""
         return [x._store if self.solo is None else self.solo.outside(x) for x in self.matrices]
 
-    @property
-    def outputs(self) -> list[Any]:
-        return list({id(statement.output): statement.output for statement in self.statements}.values())
-
-
-def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
-    """How the next round goes: what guards its beginning, and the directions that its statements took, or are pinned
-    to."""
-    operations, guards = round_of(loop)
-    chosen = [pinned[id(each)] if pinned else each for each in _among(operations)]
-    return tuple(holds for _, holds in guards), tuple(map(direction_of, chosen))
-
-
-def _among(operations: list[Operation]) -> list[Statement]:
-    """The statements that are done in each round."""
-    return [operation.what for operation in operations if operation.kind == "statement"]
-
-
-def _directed(statement: Statement, direction: str | None) -> Statement:
-    """The statement in a direction, unless its hints say another one."""
-    hints = {"direction": direction, **statement.hints} if direction else statement.hints
-    return Statement(
-        statement.output, statement.mask, statement.accum, statement.replace, statement.expr, statement.index, hints
-    )
-
 
 def _turns(store: Any, form: str, iso: bool) -> bool:
     """Whether a store is brought to a form in which there is room for what it has."""
     return {store.form, form} == {"list", "bitmap"} or store.form == form == "bitmap" and not iso
-
-
-def _rows(step: Any) -> int:
-    """Rows that a step passes over; none, if it works on lists."""
-    if step.kind in _THIN or step.into.form == "list" or step.into.map is None:
-        return 0
-    return int(step.into.map.n)
-
-
-def _bytes(step: Any) -> float:
-    """Of whole vectors that a step brings."""
-    into = step.into
-    if step.kind not in BROUGHT or into.map is None:
-        return 0.0
-    each = (0 if into.iso else into.dtype.np_type.itemsize) + (0 if into.form == "full" else 1 / 8)
-    return float(BROUGHT[step.kind] * into.map.n * each)
 
 
 def _form(handle: Any) -> Any:

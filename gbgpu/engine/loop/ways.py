@@ -1,0 +1,58 @@
+"""The ways that a round may go: what guards its beginning, and the direction of each of its products."""
+
+from typing import Any
+
+from ... import settings
+from ...kernels.interface import ends_soon
+from ...language.expr import Statement
+from ...language.recording import Operation
+from .body import direction_of, round_of
+from .captured import FRONTIERS
+from .limits import THIN, there, vector_of
+
+ROADS = 8  # entries of a row, on average, from which frontiers may get wide
+Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
+
+
+def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
+    """How the next round goes: what guards its beginning, and the directions that its statements took, or are pinned
+    to."""
+    operations, guards = round_of(loop)
+    chosen = [pinned[id(each)] if pinned else each for each in among(operations)]
+    return tuple(holds for _, holds in guards), tuple(map(direction_of, chosen))
+
+
+def among(operations: list[Operation]) -> list[Statement]:
+    """The statements that are done in each round."""
+    return [operation.what for operation in operations if operation.kind == "statement"]
+
+
+def directed(statement: Statement, direction: str | None) -> Statement:
+    """The statement in a direction, unless its hints say another one."""
+    hints = {"direction": direction, **statement.hints} if direction else statement.hints
+    return Statement(
+        statement.output, statement.mask, statement.accum, statement.replace, statement.expr, statement.index, hints
+    )
+
+
+def turned(session: Any, loop: Any, pinned: dict[int, Statement]) -> dict[int, Statement] | None:
+    """The statements, those in the other direction that may come to it: what is pulled once few are left, what is
+    pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on CPU
+    devices, which choose by counts."""
+    if session.devices[0].kind == "cpu" or settings.resident == "never":
+        return None
+    found = {id(each): _in_turn(each, pinned[id(each)]) for each in among(round_of(loop)[0])}
+    return None if not any(found.values()) else {key: found.get(key) or each for key, each in pinned.items()}
+
+
+def _in_turn(statement: Statement, pinned: Statement) -> Statement | None:
+    x, took = vector_of(statement.expr), direction_of(pinned)
+    if x is None or took is None or "direction" in statement.hints or x._store.form not in FRONTIERS.values():
+        return None
+    other = "push" if took == "pull" else "pull"
+    held = there(statement.expr, other)
+    if held is None:
+        return None
+    # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
+    turns = ends_soon(statement.expr.op.monoid) and held.nvals >= max(THIN, ROADS * held.rowmap.n)
+    return directed(statement, other) if other == "push" or turns else None
