@@ -208,6 +208,6 @@ def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):
 def test_streams_are_made_once_they_pay(monkeypatch):
     monkeypatch.setattr(streams, "LAUNCHES", 1000)
     for nnz, pulls in ((100, streams.RENTED + 10), (10**6, streams.RENTED)):
-        block, device = SimpleNamespace(nnz=nnz, views={}), SimpleNamespace(journal=None)
+        block, device = MatrixBlock(0, None, None, None, 0, nnz, False), SimpleNamespace(journal=None)
         assert [streams.pays(device, block) for _ in range(pulls + 2)] == [False] * pulls + [True] * 2
-    assert streams.pays(SimpleNamespace(journal=[]), SimpleNamespace(nnz=100, views={}))  # of a loop
+    assert streams.pays(SimpleNamespace(journal=[]), MatrixBlock(0, None, None, None, 0, 100, False))  # of a loop
