@@ -145,6 +145,20 @@ def test_blocks_without_rows_have_the_one_value(spec):
     assert session.home.get(session.replicas.of(A._store).blocks[0].vals[:1])[0] == 5
 
 
+@pytest.mark.parametrize("form", ["list", "bitmap"])
+def test_one_value_becomes_that_of_each_entry(spec, form):
+    """As captured rounds want it that write single values."""
+    session, ids = gb.init(spec), [3, 64, 65, 199]
+    v = gb.Vector.from_coo(ids, True, size=200)
+    v(form=form) << v.apply(gb.unary.identity)
+    store = v._store
+    v._store = moving.moved(session, store, "bitmap", store.map, False)
+    assert store.iso and not v._store.iso and v._store.form == "bitmap"
+    found, values = v.to_coo()
+    assert found.tolist() == ids and values.all()
+    assert moving.moved(session, store, "bitmap", store.map).iso
+
+
 @pytest.mark.parametrize("dtype", ["BOOL", "INT16", "FP32", "INT64"])
 @pytest.mark.parametrize("one_value", [False, True])
 @pytest.mark.parametrize("form", ["full", "bitmap", "list"])
