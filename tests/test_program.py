@@ -347,6 +347,22 @@ def test_arrays_that_the_function_changes_later(devices):
     assert counted.calls == 1
 
 
+def test_arrays_in_loops_that_the_function_changes_later(devices):
+    def builds(v):
+        places, values = np.array([1, 2]), np.array([3.0, 4.0])
+        with gb.loop(2):
+            u = gb.Vector.from_coo(places, values, size=N)
+            u(binary.plus) << v
+        values[:] = 9
+        return u
+
+    counted = Counted(builds)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(N) + float(i))
+        assert alike(counted.call(v), builds(v))
+    assert counted.calls == 1
+
+
 def hidden_by_a_handler(v):
     with suppress(BaseException):
         v[0] = 9
@@ -367,6 +383,25 @@ def an_argument_written_by_a_callback(v):
     return x
 
 
+def cleared_and_filled_by_a_callback(v):
+    x, y, s = v.dup(), v.dup(), gb.Scalar("FP64")
+
+    def changes(number):
+        s.value = s.get(0) + number
+        y.clear()
+
+    with gb.loop(2, on_iteration=changes):
+        x << x.apply(binary.plus, right=1)
+    return x, y, s
+
+
+def an_argument_cleared_by_a_callback(v):
+    x = v.dup()
+    with gb.loop(2, on_iteration=lambda _: v.clear()):
+        x << x.apply(binary.plus, right=1)
+    return x
+
+
 def written_by_a_thread(v):
     w = v.dup()
     thread = threading.Thread(target=lambda: w << w.apply(binary.plus, right=1))
@@ -376,6 +411,7 @@ def written_by_a_thread(v):
 
 
 HIDDEN = hidden_by_a_handler, written_by_a_callback, an_argument_written_by_a_callback, written_by_a_thread
+HIDDEN += cleared_and_filled_by_a_callback, an_argument_cleared_by_a_callback
 
 
 @pytest.mark.parametrize("function", HIDDEN)
@@ -384,6 +420,20 @@ def test_changes_in_other_places(devices, function):
     for i in range(3):
         v, same = (gb.Vector.from_dense(np.arange(N) + float(i)) for _ in range(2))
         assert alike((call(v), v), (function(same), same))
+
+
+def test_scalars_that_a_statement_wrote_are_given_values(devices):
+    def fills(v):
+        s, t = v.reduce(monoid.plus).new(), v.reduce(monoid.max).new()
+        s.value = 5
+        t.clear()
+        return s, t
+
+    counted = Counted(fills)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(4) + i)
+        assert alike(counted.call(v), fills(v))
+    assert counted.calls == 1
 
 
 def test_scalars_that_become_content(first):

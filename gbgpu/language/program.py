@@ -191,7 +191,8 @@ class Heard:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
-        return partial(self._told, found) if self._hears and name not in SILENT and callable(found) else found
+        heard = self._thread is not None and name not in SILENT and callable(found)
+        return partial(self._told, name, found) if heard else found
 
     def called(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """A program inside another one is a part of it."""
@@ -226,9 +227,8 @@ class Heard:
     def filled(self, handle: Any) -> None:
         """A scalar was given a value."""
         self._session.filled(handle)
-        if self._hears and not handle.ndim:
-            self._program.changes([handle])
-            self._program.steps.append(partial(setattr, handle, "_value", handle._value))
+        if not handle.ndim:
+            self._acted(partial(_fill, handle, handle._value), [handle])
 
     def seen(self, what: Any, name: str) -> Any:
         """What an object tells of itself."""
@@ -237,10 +237,12 @@ class Heard:
             self._program.reads(partial(getattr, what, name), value)
         return value
 
-    def _told(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _told(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What a method gives: of those that build, an object's content; of all others, what was read."""
+        if not self._hears and name not in BUILDS:
+            return method(*args, **kwargs)
         args, kwargs = _own(args), dict(zip(kwargs, _own(kwargs.values()), strict=True))
-        if method.__name__ in BUILDS:  # which may make the arrays an object's
+        if name in BUILDS:  # which may make the arrays an object's
             return self._acted(lambda: method(*_own(args), **kwargs), args[:1])
         work = partial(method, *args, **kwargs)
         found = self._act(work)
@@ -354,6 +356,10 @@ def _joined(steps: Iterable[Any], fused: Callable[[list[Any]], Any]) -> Iterator
     for fuses, each in groupby(steps, lambda step: isinstance(step, Run) and step.fuses):
         several = [*each]
         yield from [fused([step.statement for step in several])] if fuses else several
+
+
+def _fill(scalar: Any, value: Any) -> None:
+    scalar._store, scalar._value = None, value
 
 
 def _handles(args: tuple, kwargs: dict[str, Any]) -> Iterator[Any]:
