@@ -562,6 +562,22 @@ def test_threads_and_sessions(devices):
         call(A, at(3))
 
 
+def test_a_session_that_ends_during_a_call(first):
+    def ends(v):
+        w = v.dup()
+        with gb.loop(1, on_iteration=lambda _: gb.init("cpu:2") if last[0] else None):
+            w << w.apply(binary.plus, right=1)
+        return w
+
+    last, call = [False], gb.program(ends)
+    for last[0] in (False, True):
+        v = gb.Vector.from_dense(np.ones(3))
+        w = call(v)
+        assert w._session is v._session
+    with pytest.raises(InvalidValue, match="ended session"):
+        _ = w.nvals
+
+
 def test_nothing_is_held(devices):
     call = gb.program(search)
     A = graph()

@@ -116,6 +116,7 @@ class Program:
         if type(x._session) is not Heard or id(x) not in self.made and x._store is not None:
             raise Unfit
         mine[id(x)] = fresh = new_like(x.shape, x.dtype, x._name)
+        fresh._session = self.heard._session  # gb.init may have begun another one meanwhile
         fresh._store = self.heard.unshared(x._store, self.family)
         if not x.ndim:
             fresh._value = x._value
@@ -419,10 +420,6 @@ def _frozen(value: Any) -> Any:
     raise Unfit
 
 
-def _refused(x: Any) -> Any:
-    raise Unfit
-
-
 def _rebuilt(result: Any, new: Callable[[Any], Any]) -> Any:
     """A result with other objects in place of its own. Raises Unfit for what may hold objects and can't be rebuilt."""
     if isinstance(result, Handle):
@@ -434,7 +431,8 @@ def _rebuilt(result: Any, new: Callable[[Any], Any]) -> Any:
     if type(result) is list:
         return [_rebuilt(x, new) for x in result]
     if type(result) is dict:
-        return {_rebuilt(key, _refused): _rebuilt(x, new) for key, x in result.items()}
+        _frozen((*result,))  # no key is an object
+        return {key: _rebuilt(x, new) for key, x in result.items()}
     if isinstance(result, PLAIN):
         return result
     raise Unfit
