@@ -540,6 +540,15 @@ def test_calls_in_vain(first):
     assert counted.calls == many and len(kept()) == 1
 
 
+def test_what_is_called_often_is_kept(first):
+    counted, other = Counted(lambda v: v.dup()), gb.program(lambda v, k: v.dup())
+    v = gb.Vector.from_dense([1.0, 2.0])
+    for k in range(programs.KEPT + 1):
+        counted.call(v)
+        other(v, k)
+    assert counted.calls == 1 and len(kept()) == programs.KEPT
+
+
 def test_threads_and_sessions(devices):
     A, call, wrong = graph(), gb.program(search), []
     expected = [search(A, at(source)) for source in range(6)]

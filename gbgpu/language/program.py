@@ -261,10 +261,9 @@ class Heard:
 
     def _overhears(self, changes: Iterable[Any]) -> None:
         """Something is changed by a part of a step, `on_iteration` too, or by another thread."""
-        program, thread = self._program, self._thread
-        if program is None or thread is None:
+        if (program := self._program) is None or self._thread is None:
             return
-        if thread != get_ident():
+        if self._thread != get_ident():
             program.unfit = True
         elif recorder(self._session) is None:
             program.changes(changes)
@@ -318,6 +317,7 @@ class Programs:
             return AS_PYTHON
         try:
             found = program.run([*_handles(args, kwargs)])
+            self._keep(key, program)
             if vain:
                 self._note(key, vain - 1)
             return found
@@ -334,17 +334,18 @@ class Programs:
         program = Program(self._session)
         try:
             found = program.record(function, args, kwargs)
-        except Unfit:
-            self._note(key, CHANCES + 1)
+        except (Unfit, Exception) as error:  # which may be that of what can't be recorded, in each call
+            self._note(key, vain + 1 if isinstance(error, Exception) else CHANCES + 1)
             return AS_PYTHON
-        except Exception:  # it may be that of what can't be recorded, in each call
-            self._note(key, vain + 1)
-            return AS_PYTHON
+        self._keep(key, program)
+        return found
+
+    def _keep(self, key: Hashable, program: Program) -> None:
+        """As the one that was used last."""
+        self._kept.pop(key, None)
         self._kept[key] = program
-        self._kept.move_to_end(key)
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        return found
 
     def _note(self, key: Hashable, vain: int) -> None:
         if len(self._vain) > SEEN:
