@@ -6,6 +6,8 @@ import gc
 import inspect
 import threading
 import weakref
+from collections import namedtuple
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import pytest
 import algos
 import gbgpu as gb
 from algos.runs import ALGORITHMS
-from gbgpu import binary, monoid, replace
+from gbgpu import binary, monoid, replace, unary
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine.loop import device
 from gbgpu.engine.loop.lent import Lent
@@ -324,6 +326,229 @@ def test_callbacks_and_numbers_of_rounds(devices):
         assert alike(call(A, at(source)), expected) and told[-len(right) :] == right
 
 
+def test_arrays_that_the_function_changes_later(devices):
+    def builds(v):
+        places, values = np.array([1, 2]), np.array([3.0, 4.0])
+        u = gb.Vector.from_coo(places, values, size=N)
+        places[:], values[:] = [4, 5], 9
+        w = v.dup()
+        w[places] = values
+        dense = np.ones((3, 3))
+        B = gb.Matrix.from_dense(dense)
+        B[1, 1] = 7
+        B << B.apply(binary.plus, right=1)
+        places[:], values[:], dense[:] = 0, 0, 0
+        return u, w, B
+
+    counted = Counted(builds)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(N) + float(i))
+        assert alike(counted.call(v), builds(v))
+    assert counted.calls == 1
+
+
+def test_arrays_in_loops_that_the_function_changes_later(devices):
+    def builds(v):
+        places, values = np.array([1, 2]), np.array([3.0, 4.0])
+        with gb.loop(2):
+            u = gb.Vector.from_coo(places, values, size=N)
+            u(binary.plus) << v
+        values[:] = 9
+        return u
+
+    counted = Counted(builds)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(N) + float(i))
+        assert alike(counted.call(v), builds(v))
+    assert counted.calls == 1
+
+
+def hidden_by_a_handler(v):
+    with suppress(BaseException):
+        v[0] = 9
+    return v.dup()
+
+
+def written_by_a_callback(v):
+    w, x = gb.Vector("FP64", N), v.dup()
+    with gb.loop(2, on_iteration=lambda _: w(binary.plus) << 1.0):
+        x << x.apply(binary.plus, right=1)
+    return binary.plus(x | w).new()
+
+
+def an_argument_written_by_a_callback(v):
+    x = v.dup()
+    with gb.loop(2, on_iteration=lambda _: v << v.apply(unary.exp)):
+        x << x.apply(binary.plus, right=1)
+    return x
+
+
+def cleared_and_filled_by_a_callback(v):
+    x, y, s = v.dup(), v.dup(), gb.Scalar("FP64")
+
+    def changes(number):
+        s.value = s.get(0) + number
+        y.clear()
+
+    with gb.loop(2, on_iteration=changes):
+        x << x.apply(binary.plus, right=1)
+    return x, y, s
+
+
+def an_argument_cleared_by_a_callback(v):
+    x = v.dup()
+    with gb.loop(2, on_iteration=lambda _: v.clear()):
+        x << x.apply(binary.plus, right=1)
+    return x
+
+
+def written_by_a_thread(v):
+    w = v.dup()
+    thread = threading.Thread(target=lambda: w << w.apply(binary.plus, right=1))
+    thread.start()
+    thread.join()
+    return w
+
+
+HIDDEN = hidden_by_a_handler, written_by_a_callback, an_argument_written_by_a_callback, written_by_a_thread
+HIDDEN += cleared_and_filled_by_a_callback, an_argument_cleared_by_a_callback
+
+
+@pytest.mark.parametrize("function", HIDDEN)
+def test_changes_in_other_places(devices, function):
+    call = gb.program(function)
+    for i in range(3):
+        v, same = (gb.Vector.from_dense(np.arange(N) + float(i)) for _ in range(2))
+        assert alike((call(v), v), (function(same), same))
+
+
+def test_scalars_that_a_statement_wrote_are_given_values(devices):
+    def fills(v):
+        s, t = v.reduce(monoid.plus).new(), v.reduce(monoid.max).new()
+        s.value = 5
+        t.clear()
+        return s, t
+
+    counted = Counted(fills)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(4) + i)
+        assert alike(counted.call(v), fills(v))
+    assert counted.calls == 1
+
+
+def test_scalars_that_become_content(first):
+    def builds(s):
+        x = gb.Vector("FP64", 4)
+        x.build([1], s)
+        y = gb.Vector.from_dense([1.0, 3.0, 5.0], missing_value=s)
+        return x, y, gb.Matrix.from_scalar(s + 1, 2, 2), gb.Vector.from_scalar(s, 3)
+
+    call = gb.program(builds)
+    for value in (3.0, 3.0, 5.0, 3.0):
+        s = gb.Scalar.from_value(value)
+        assert alike(call(s), builds(s))
+
+
+def test_errors_that_the_function_handles_come_again(devices):
+    def handles(v, s):
+        w = v.dup()
+        try:
+            w << v.apply(binary.plus, right=s)
+        except gb.exceptions.EmptyObject as error:
+            return w, str(error)
+        return w, ""
+
+    counted, v = Counted(handles), gb.Vector.from_dense(np.arange(N) + 0.0)
+    for value in (None, None, 1.0, 2.0, None):
+        s = gb.Scalar("FP64")
+        s.value = value
+        assert alike(counted.call(v, s), handles(v, s))
+    assert counted.calls == 3
+
+
+def test_what_tells_calls_apart(first):
+    v, w = (gb.Vector.from_dense(np.ones(3, np.float32), name=name) for name in "vw")
+    same = gb.program(lambda v, w: v is w)
+    assert [same(v, w), same(v, v), same(w, v)] == [False, True, False]
+    named = gb.program(lambda v: v.dup(name=v.name + " too").name)
+    assert [named(v), named(w)] == ["v too", "w too"]
+    divided = gb.program(lambda v, x: v.apply(binary.truediv, right=x).new())
+    found = [divided(v, x)[0].value for x in (np.float32(0.0), np.float32(-0.0), 0.0, -0.0)]
+    assert found == [np.inf, -np.inf] * 2
+
+
+def test_arguments_that_may_change(first):
+    class Scaled(gb.Vector):
+        factor = 2.0
+
+        @gb.program
+        def scaled(self):
+            return self.apply(binary.times, right=self.factor).new()
+
+    class Ranking:
+        factor = 2.0
+
+        @gb.program
+        def scaled(self, v):
+            return v.apply(binary.times, right=self.factor).new()
+
+    ranking, v, subclass = Ranking(), gb.Vector.from_dense([1.0, 2.0]), Scaled("FP64", 2)
+    subclass << v
+    for factor in (2.0, 3.0):
+        ranking.factor = Scaled.factor = factor
+        assert ranking.scaled(v)[0].value == factor == subclass.scaled()[0].value
+    gone = weakref.ref(ranking)
+    del ranking
+    assert gone() is None
+
+
+class Pair(namedtuple("Pair", "one two")):
+    def __new__(cls, one):
+        return super().__new__(cls, one, 1)
+
+
+class Several(tuple):
+    pass
+
+
+def test_results_of_other_kinds(first):
+    outside = gb.Vector("FP64", 3)
+    call = {kind: gb.program(lambda v, kind=kind: kind(v)) for kind in (Pair, lambda v: Several([v]), lambda v: {v: 1})}
+    for value in (1.0, 2.0):
+        v = gb.Vector.from_dense(np.full(3, value))
+        for kind, made in call.items():
+            found = made(v)
+            assert type(found) is type(kind(v)) and next(iter(found)) is v
+    call = gb.program(lambda v: outside)
+    for _ in range(2):
+        assert call(v) is outside
+        outside[1] = 2.0
+
+
+def test_calls_in_vain(first):
+    """An object from outside is found a few times; a program that is right more often than wrong stays."""
+    outside = gb.Vector.from_dense([1.0, 2.0])
+    counted, v = Counted(lambda v: binary.plus(v | outside).new()), gb.Vector.from_dense([1.0, 2.0])
+    many = 3 * programs.CHANCES
+    for _ in range(many):
+        counted.call(v)
+    assert counted.calls <= many + programs.CHANCES + 1 and not kept()
+    counted = Counted(lambda v: v.reduce(monoid.plus).new().value)
+    for i in range(many):
+        for _ in range(3):
+            assert counted.call(gb.Vector.from_dense([float(i)])) == i
+    assert counted.calls == many and len(kept()) == 1
+
+
+def test_what_is_called_often_is_kept(first):
+    counted, other = Counted(lambda v: v.dup()), gb.program(lambda v, k: v.dup())
+    v = gb.Vector.from_dense([1.0, 2.0])
+    for k in range(programs.KEPT + 1):
+        counted.call(v)
+        other(v, k)
+    assert counted.calls == 1 and len(kept()) == programs.KEPT
+
+
 def test_threads_and_sessions(devices):
     A, call, wrong = graph(), gb.program(search), []
     expected = [search(A, at(source)) for source in range(6)]
@@ -344,6 +569,22 @@ def test_threads_and_sessions(devices):
     assert call(B, at(3)).isequal(search(B, at(3))) and len(kept()) == 1
     with pytest.raises(InvalidValue):
         call(A, at(3))
+
+
+def test_a_session_that_ends_during_a_call(first):
+    def ends(v):
+        w = v.dup()
+        with gb.loop(1, on_iteration=lambda _: gb.init("cpu:2") if last[0] else None):
+            w << w.apply(binary.plus, right=1)
+        return w
+
+    last, call = [False], gb.program(ends)
+    for last[0] in (False, True):
+        v = gb.Vector.from_dense(np.ones(3))
+        w = call(v)
+        assert w._session is v._session
+    with pytest.raises(InvalidValue, match="ended session"):
+        _ = w.nvals
 
 
 def test_nothing_is_held(devices):

@@ -140,6 +140,11 @@ class Operand:
         """What a scalar holds now, None if nothing."""
         raise NotImplementedError
 
+    @property
+    def _now(self) -> Any:
+        """The same, as an attribute, which a session may note that Python has seen."""
+        return self._read()
+
     def _materialized(self) -> Any:
         """The handle that it stands for, transposes carried out."""
         return self._computed()
@@ -470,7 +475,7 @@ def plain(value: Any) -> Any:
     if value.ndim:
         raise TypeError(message("a scalar", type(value).__name__, "A | v, A & v combine entries"))
     node = value._node()
-    found = node._read()
+    found = node._session.seen(node, "_now")
     if found is None:
         node._session.computed(node)
         raise EmptyObject(message("a scalar with a value", "an empty one", ".get(default)"))
