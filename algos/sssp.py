@@ -238,7 +238,7 @@ def check_weights(A: Matrix) -> tuple[float, float]:
 
     These are NaN, -inf, and integers so large that the sum of a path may not fit.
     """
-    if not A.nvals:
+    if A.is_empty:
         return 0, 0
     if A.ss.is_iso and abs(A.ss.iso_value.value) * A.nvals < 2**53:
         return A.ss.iso_value.value, A.ss.iso_value.value * A.nvals

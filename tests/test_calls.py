@@ -41,7 +41,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def python(monkeypatch):
     """Calls run as Python: here it is counted which way each goes."""
-    monkeypatch.setattr(program.Programs, "_recorded", lambda *call: program.AS_PYTHON)
+    monkeypatch.setattr(program.Programs, "_recorded", lambda *call: program.NOT_RECORDED)
 
 
 @pytest.fixture

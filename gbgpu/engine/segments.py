@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 
 from ..device.base import address
-from ..distribute.blocks import VectorStore
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..interrupts import held as uninterrupted
 from ..language.expr import Expression, Operand, Statement
 from ..language.index import Index
@@ -22,27 +22,43 @@ from ..trace import counters, listeners
 from .loop.body import reads_of
 from .loop.buffers import addresses, at_once, blocks_of, copy_of, described, differing
 from .loop.journal import Journal
+from .run.steps import copied
 
 WORDS = 512  # that a graph may count in
 SHARE = 1 / 16  # of the memory that a graph's buffers may take
 TRIES = 3  # captures
 
 
-def fused(session: Any, statements: Sequence[Statement], family: set[int]) -> Callable[[], Any]:
-    """What runs statements that read nothing on the host. `family`: the addresses of buffers that later calls write."""
+def fused(session: Any, statements: Sequence[Statement], owned: set[int]) -> Callable[[], Any]:
+    """What runs statements that read nothing on the host. `owned`: the addresses of buffers that later calls write."""
     one = len(session.devices) == 1 and session.devices[0].kind == "cuda"
-    return Segment(session, statements, family) if one else _Plain(session, statements)
+    return Segment(session, statements, owned) if one else _Plain(session, statements)
 
 
-def unshared(session: Any, store: Any, family: set[int]) -> Any:
+def unshared(session: Any, store: Any, owned: set[int]) -> Any:
     """What an object holds, in buffers that no later call writes."""
-    if not family or store is None or not isinstance(store, (VectorStore, tuple)):
+    if not owned or store is None:
         return store
+    if isinstance(store, MatrixStore):
+        return _unshared_matrix(session, store, owned)
     held = addresses(store.blocks) if isinstance(store, VectorStore) else {address(store[0])}
-    if held.isdisjoint(family):
+    if held.isdisjoint(owned):
         return store
     with session.lock, at_once(session.devices):
         return copy_of(session.devices, store)
+
+
+def _unshared_matrix(session: Any, store: MatrixStore, owned: set[int]) -> MatrixStore:
+    """Diagonals may have the values of a vector."""
+    arrays = [(block.indptr, block.cols, block.vals) for block in store.blocks]
+    if owned.isdisjoint(address(array) for each in arrays for array in each):
+        return store
+    blocks = []
+    with session.lock:
+        for device, block, each in zip(session.devices, store.blocks, arrays, strict=False):
+            indptr, cols, vals = (copied(device, array) for array in each)
+            blocks.append(MatrixBlock(block.n, indptr, cols, vals, block.stride, block.nnz, block.empty_rows))
+    return MatrixStore(store.numbers, blocks)
 
 
 class _Plain:
@@ -59,9 +75,9 @@ class _Plain:
 class Segment(_Plain):
     """The same as one graph, once it is captured."""
 
-    def __init__(self, session: Any, statements: Sequence[Statement], family: set[int]):
+    def __init__(self, session: Any, statements: Sequence[Statement], owned: set[int]):
         super().__init__(session, statements)
-        self._device, self._family, self._tries = session.devices[0], family, 0
+        self._device, self._owned, self._tries = session.devices[0], owned, 0
         self._graph: Any = None
         self._held: Any = None  # what it works on
         read, self._written = _between(statements)
@@ -152,9 +168,9 @@ class Segment(_Plain):
         self._held = words, pool, journal
         self._graph = graph
         counters.captured += 1
-        self._family |= {address(buffer) for buffer in journal.buffers}
+        self._owned |= {address(buffer) for buffer in journal.buffers}
         for _, place in self._places:
-            self._family |= addresses(place.blocks) if isinstance(place, VectorStore) else {address(place[0])}
+            self._owned |= addresses(place.blocks) if isinstance(place, VectorStore) else {address(place[0])}
 
     def _launch(self) -> None:
         with at_once(self._session.devices):

@@ -154,9 +154,10 @@ class Session(Stores):
 
     def _relieved(self) -> bool:
         """Memory is short: what is kept to save time goes. Whether there was any."""
-        if self.capturing is not None or not (self.replicas.drop() or self.loops):
+        if self.capturing is not None or not (self.replicas.drop() or self.loops or self.programs):
             return False
         self.loops.clear()
+        self.programs.clear()
         collect()
         return True
 
@@ -238,13 +239,13 @@ class Session(Stores):
         """work(), which changes these objects."""
         return work()
 
-    def fused(self, statements: Any, family: set[int]) -> Callable[[], Any]:
+    def fused(self, statements: Any, owned: set[int]) -> Callable[[], Any]:
         """What runs statements of a program that read nothing on the host (see segments.fused)."""
-        return segments.fused(self, statements, family)
+        return segments.fused(self, statements, owned)
 
-    def unshared(self, store: Any, family: set[int]) -> Any:
+    def unshared(self, store: Any, owned: set[int]) -> Any:
         """What an object of a program holds, in buffers that no later call writes."""
-        return segments.unshared(self, store, family)
+        return segments.unshared(self, store, owned)
 
     def seen(self, what: Any, name: str) -> Any:
         """What an object tells of its last run."""

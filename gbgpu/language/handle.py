@@ -207,6 +207,11 @@ class Handle(Operand):
     @property
     def is_empty(self) -> bool:
         """Whether there is no entry."""
+        found: bool = self._session.seen(self, "_empty")
+        return found
+
+    @property
+    def _empty(self) -> bool:
         return self.nvals == 0
 
     def wait(self, how: str = "materialize") -> Any:
