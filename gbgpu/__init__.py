@@ -232,27 +232,33 @@ def synchronize() -> None:
 
 
 def timeit(call: Callable[[], object], seconds: float = 1.0) -> Any:
-    """Time a call, and print one line: median, spread, the first call apart, kernels, devices.
+    """Time a call, and print one line: median, spread, first call, kernels, devices.
 
-    The call is made until it is warm: kernels are compiled and loops captured. All devices are synchronised inside the
-    timed calls. In a session of several ranks each rank calls this, and the first one prints.
+    The call is repeated until it is warm (docs/benchmarking.md): kernels are compiled and loops captured. Then it is
+    timed. Each timed call ends when all devices have finished. In a session of several ranks every rank calls this, and
+    the first one prints.
 
     Parameters
     ----------
     call : callable
         Called without arguments.
     seconds : float
-        How long the timed calls take, about; there are five at least.
+        About how long all timed calls take together. There are 5 to 10,000. The warm-up, of 20 seconds at most, comes
+        on top.
 
     Returns
     -------
     timing.Timing
-        The median `seconds`, their `spread`, the `first` call, and whether kernels were `compiled`.
+        `seconds`, the median; `spread`, the interquartile range; `first`, the first call: all in seconds. `calls` and
+        `warm_calls`: timed calls, and those before. `compiled`: False if CPU kernels were interpreted. `settled`: False
+        if kernels or loops were still compiled or captured meanwhile. `devices`: their names.
 
     Raises
     ------
-    TypeError, ValueError
-        If `call` can't be called, or `seconds` is not above 0.
+    TypeError
+        If `call` can't be called.
+    ValueError
+        If `seconds` is not above 0, or is infinite.
 
     Examples
     --------

@@ -103,7 +103,8 @@ def _bound(name: str, generator: Callable[..., Any], args: Any, options: dict[st
     try:
         bound = inspect.signature(generator).bind(*args, **{"seed": SEED, **options})
     except TypeError as error:
-        raise TypeError(f"{name}: {error}. Hint: parameters are those of gb.io.{name}") from None
+        names = ", ".join(inspect.signature(generator).parameters)
+        raise TypeError(f"{name}: {error}. Hint: parameters are those of gb.io.{name}: {names}") from None
     bound.apply_defaults()
     bound.arguments.pop("name")
     bound.arguments["dtype"] = gb.dtypes.lookup_dtype(bound.arguments["dtype"]).name
@@ -336,5 +337,6 @@ def verdicts(found: Benchmark | None, milliseconds: float | None, ratio: float |
         times = None if found is None else found.ratio(of)
         met = None if times is None else times >= ratio
         target = f">= {ratio:g} x as fast as {of or 'the fastest peer'}"
-        told.append(Verdict(target, "" if times is None else f"{times:.3g} x", met))
+        timed = "" if found is None or not found.peers else f"peers {', '.join(map(repr, found.peers))}"
+        told.append(Verdict(target, timed if times is None else f"{times:.3g} x", met))
     return told

@@ -369,37 +369,46 @@ def _handles(args: tuple, kwargs: dict[str, Any]) -> Iterator[Any]:
 
 
 def program(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function of matrices and vectors whose calls are recorded, and run again without its Python.
+    """Decorate a function of matrices and vectors: its first call is recorded, later calls run without its Python.
 
     Parameters
     ----------
     function : callable
         It makes all objects that it needs from the arguments alone, changes none of these, and depends on nothing that
-        may change between calls (global variables, files, the time, random numbers). It hands out objects by its result
-        alone: one that it stores elsewhere is empty after the call.
+        may change between calls (global variables, files, the time, random numbers). It has no effects but those of
+        `on_iteration`. It hands out objects by its result alone: one that it stores elsewhere is empty after the call.
 
     Returns
     -------
     callable
         With the same arguments and results.
 
+    Raises
+    ------
+    InvalidValue
+        If `function` can't be called.
+
     Notes
     -----
-    A call is recorded for a signature: the function, types, shapes and names of objects, and the values of all other
-    arguments. A number that differs from call to call is passed as a Scalar, or by a vector. Each later call runs the
-    recorded statements and loops on the content that its arguments have then. What the function read in between
-    (`q.nvals`, `s.value`, `it.rounds`), and the errors that it handled, have to be what they were. Else the call runs
-    as Python and is recorded anew, unless that was in vain too often.
+    A call is recorded for its signature: the function, the types, shapes and given names of objects, and the values of
+    all other arguments. Pass a number that differs from call to call as a Scalar, or within a Vector. Each later call
+    runs the recorded statements and loops on the content that its arguments have then.
 
-    A recorded call has no other effects (`print`, a list that grows), except those of `on_iteration`. A call that can't
-    be recorded, or whose reads differ, runs as Python after that was found: its effects may come twice.
+    What the function reads in between (`q.nvals`, `s.value`, `it.rounds`), and each error that it handles, is a guard:
+    later calls must find the recorded value. Else another program of the signature is tried, four at most. If none
+    fits, the call runs as Python and is recorded. A signature whose guards fail too often always runs as Python.
 
-    These calls always run as Python:
+    A call that turns out not to be recordable runs a second time, as Python: its effects come twice.
 
-    - with arguments that may change (lists, arrays, objects of other classes, functions that use variables of others);
-    - within a loop's body or `gb.explain`, across ranks, and while another thread is at the same program;
-    - of functions that change an argument, in `on_iteration` or another thread too;
-    - of functions that return other things than objects, numbers and tuples, lists and dicts of them.
+    These calls run as Python:
+
+    - none of the arguments is a Matrix, Vector or Scalar;
+    - an argument may change (a list, an array, a closure, an object of another class) or is an expression (`A.T`);
+    - the call is made within a loop's body or `gb.explain`, in a session of several ranks, or while another thread runs
+      the same program;
+    - the function changes an argument, in `on_iteration` or another thread too;
+    - a statement of the function has an object from outside (reading one, as in `G.nvals`, is not noticed);
+    - the function returns something else than objects, numbers, texts, None, and tuples, lists and dicts of these.
 
     With several GPUs a call may run on the first one alone (docs/devices.md); both ways are timed, and the faster is
     kept as long as the first matrix is not changed.
