@@ -139,12 +139,18 @@ def seen_as(session: Any) -> Within:
     return Within(_seen, Seen(session))
 
 
+def recording() -> Any:
+    """What this thread takes for the session, while a call is recorded or run again; None at other times."""
+    here = _seen.here() if _seen else None
+    return None if here is None else here.session
+
+
 def session() -> Any:
     """The session in force; the first use starts the default one."""
     if changes:
         restored(changes)
-    if _seen and (here := _seen.here()) is not None:
-        return here.session
+    if _seen and (found := recording()) is not None:
+        return found
     return _session if _session is not None else _first()
 
 

@@ -229,6 +229,29 @@ def test_functions_that_change_what_they_are_given_run_as_python(devices, change
     assert counted.calls >= 3 and not kept()
 
 
+def test_reads_of_objects_from_outside(devices):
+    """They have no guard: such a function runs as Python, once a call."""
+    outside, s = gb.Vector.from_coo([1, 2], [1, 2], size=5), gb.Scalar.from_value(1)
+    functions = [
+        lambda v: (v.dup(), outside.nvals),
+        lambda v: v.apply(binary.plus, right=s.value).new(),
+        lambda v: (v.dup(), outside.to_dense(0).sum().item()),
+        lambda v: (v.dup(), outside.ss.is_iso),
+        lambda v: binary.plus(v | outside).new(),
+        lambda v: [v.dup() for _ in range(int(s))],
+    ]
+    for plain in functions:
+        counted, v = Counted(plain), gb.Vector.from_dense([1, 2, 3, 4, 5])
+        for k in range(3):
+            outside[3] = k
+            s.value = k + 1
+            before = counted.calls
+            assert alike(counted.call(v), plain(v))
+            assert counted.calls - before <= 1 + (k == 0)
+        del outside[3]
+    assert not kept()
+
+
 def test_what_is_not_recorded(devices):
     outside, A = gb.Vector.from_dense(np.arange(N) + 0.0), graph()
     given = {

@@ -248,7 +248,9 @@ class Session(Stores):
         return segments.unshared(self, store, owned)
 
     def seen(self, what: Any, name: str) -> Any:
-        """What an object tells of its last run."""
+        """What an object tells of itself, or of its last run."""
+        if (recording := settings.recording()) is not None:
+            recording.outside()
         return getattr(what, name)
 
     def scheduled(self, work: Any) -> Any:
@@ -338,6 +340,8 @@ class Session(Stores):
 
     def computed(self, handle: Any) -> None:
         """Raise InvalidValue where an object is read whose statement was only planned."""
+        if handle._session is self and (recording := settings.recording()) is not None:
+            recording.outside()
         if self.planned(handle):
             came = f"{handle.name}, whose statement gb.explain() planned and did not run"
             hint = "gb.trace() records what runs; gb.explain(statement) tells of one that ran"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .. import settings
 from ..errors import DimensionMismatch, InvalidValue, fixed, message
 from ..semiring._operators import BinaryOp, SelectOp, UnaryOp
 from ..semiring._types import BOOL
@@ -150,6 +151,8 @@ def fitting(mask: Mask, shape: tuple, session: Any) -> Mask:
 def one_session(operand: Any, session: Any) -> None:
     """Raise InvalidValue unless the operand belongs to the session."""
     if operand._session is not session:
+        if (recording := settings.recording()) is not None:
+            recording.outside()
         raise InvalidValue(
             message("operands of one session", "operands of two", "gb.init ended the first session; make them again")
         )

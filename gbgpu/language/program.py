@@ -65,7 +65,7 @@ class Program:
             finally:
                 session.end()
                 self._bind([None] * len(objects))
-        if self.refused:  # a handler of the function's own has caught NotRecordable
+        if self.refused:  # also where a handler of the function's own has caught NotRecordable
             raise NotRecordable
         found = self._outputs(objects)
         self.steps = [*_joined(self.steps, lambda statements: session.fused(statements, self.owned))]
@@ -175,6 +175,12 @@ class RecordingSession:
     def end(self) -> None:
         """The call is over."""
         self._thread = self._program = None
+
+    def outside(self) -> None:
+        """An object is read that is neither an argument nor made by the function: nobody sees when it changes."""
+        if self._recording:
+            self._program.refused = True
+            raise NotRecordable
 
     @property
     def _recording(self) -> bool:
@@ -407,7 +413,7 @@ def program(function: Callable[P, R]) -> Callable[P, R]:
     - the call is made within a loop's body or `gb.explain`, in a session of several ranks, or while another thread runs
       the same program;
     - the function changes an argument, in `on_iteration` or another thread too;
-    - a statement of the function has an object from outside (reading one, as in `G.nvals`, is not noticed);
+    - the function uses or reads an object from outside;
     - the function returns something else than objects, numbers, texts, None, and tuples, lists and dicts of these.
 
     With several GPUs a call may run on the first one alone (docs/devices.md); both ways are timed, and the faster is
