@@ -15,8 +15,7 @@ import numpy as np
 from ..device.base import address
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..interrupts import held as uninterrupted
-from ..language.expr import Expression, Operand, Statement
-from ..language.index import Index
+from ..language.expr import Statement
 from ..modes import Changed
 from ..trace import counters, listeners
 from .loop.body import reads_of
@@ -31,7 +30,7 @@ TRIES = 3  # captures
 
 def fused(session: Any, statements: Sequence[Statement], owned: set[int]) -> Callable[[], Any]:
     """What runs statements that read nothing on the host. `owned`: the addresses of buffers that later calls write."""
-    one = len(session.devices) == 1 and session.devices[0].kind == "cuda"
+    one = len(session.devices) == 1 and session.devices[0].captures == "graph"
     return Segment(session, statements, owned) if one else _Plain(session, statements)
 
 
@@ -209,22 +208,11 @@ def _between(statements: Sequence[Statement]) -> tuple[list[Any], list[Any]]:
     read: dict[int, Any] = {}
     written: dict[int, Any] = {}
     for statement in statements:
-        for x in (*reads_of(statement), *_named(statement.expr)):
+        for x in reads_of(statement):
             if id(x) not in written:
                 read[id(x)] = x
         written[id(statement.output)] = statement.output
     return [*read.values()], [*written.values()]
-
-
-def _named(expr: Any) -> Iterator[Any]:
-    """The vectors that name indices in an expression."""
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Expression):
-            options = node.option if isinstance(node.option, tuple) else (node.option,)
-            yield from (x.vector for x in options if isinstance(x, Index) and x.vector is not None)
-            waiting += [x for x in (node.left, node.right, *options) if isinstance(x, Operand)]
 
 
 def _told(x: Any) -> Any:
