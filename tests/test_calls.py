@@ -162,6 +162,14 @@ def test_large_matrices_stay(three, clock, monkeypatch):
     assert clock.gone == "." * (USUAL + 1)
 
 
+def test_nobody_waits_for_gpus_while_another_thread_captures(three, clock, monkeypatch):
+    A, call, owned = graph(), timed(clock, doubled), []
+    for device in three.devices:
+        monkeypatch.setattr(device, "synchronize", lambda: owned.append(three.lock.owned))
+    call(A)
+    assert owned == [True] * 6
+
+
 def test_without_room_calls_stay(three, clock, monkeypatch):
     A, call = graph(), timed(clock, doubled)
     asked = []

@@ -35,7 +35,7 @@ from gbgpu.device import rounds as on_gpus
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import dealing, direction, moving, sharing
-from gbgpu.engine.loop import captured, journal, kept, limits, solo, tapes, writing
+from gbgpu.engine.loop import body, captured, journal, kept, limits, solo, tapes, writing
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.lent import Lent
@@ -323,6 +323,18 @@ def test_parts_that_run_now_and_then_leave_other_forms(machine):
             found = algos.core_numbers(A)
         assert algos.verify.core_numbers(A, found) is None
     assert sum(record.step.endswith("round") for record in records) > 20
+
+
+def test_rounds_read_the_vectors_that_name_indices(machine):
+    """Nothing but an index reads p, which the next round takes from the one before: 40 steps of 3 on a ring."""
+    ring = np.arange(100)
+    steps, p, t = gb.Vector.from_dense((ring + 3) % 100), gb.Vector.from_dense(ring), gb.Vector(int, 100)
+    with gb.loop(40) as it:
+        t << steps[p]
+        p << t
+    np.testing.assert_array_equal(p.to_dense(), (ring + 120) % 100)
+    carried, inside = body.written(it.body)
+    assert [x.name for x in carried] == [p.name] and [x.name for x in inside] == [t.name]
 
 
 def test_rounds_begin_in_the_forms_that_they_leave(machine):

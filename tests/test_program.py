@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import threading
+import time
 import weakref
 from collections import namedtuple
 from contextlib import suppress
@@ -17,6 +18,7 @@ import gbgpu as gb
 from algos.runs import ALGORITHMS
 from gbgpu import binary, monoid, replace, unary
 from gbgpu.distribute.blocks import VectorStore
+from gbgpu.engine import segments
 from gbgpu.engine.loop import device
 from gbgpu.engine.loop.lent import Lent
 from gbgpu.errors import InvalidValue
@@ -594,6 +596,22 @@ def test_threads_and_sessions(devices):
         call(A, at(3))
 
 
+def test_arguments_are_taken_while_no_other_thread_has_the_session(devices):
+    """While a call of another thread runs on the first of several GPUs, objects hold what that one has."""
+    call, A, B, q, found = gb.program(search), graph(), graph(2), at(3), []
+    expected = [call(A, q).to_dict() for _ in range(2)]
+    lock, store = gb.settings.session().lock, A._store
+    other = threading.Thread(target=lambda: found.append(call(A, q).to_dict()))
+    with lock:
+        A._store = B._store
+        other.start()
+        while not lock.wanted:
+            time.sleep(1e-4)
+        A._store = store
+    other.join()
+    assert [*expected, *found] == 3 * expected[:1]
+
+
 def test_a_session_that_ends_during_a_call(first):
     def ends(v):
         w = v.dup()
@@ -619,6 +637,68 @@ def test_nothing_is_held(devices):
     del A, level
     gc.collect()  # a matrix and its transpose have each other
     assert [one() for one in gone] == [None] * 3
+
+
+def test_a_call_that_breaks_off_leaves_nothing(first):
+    call = gb.program(lambda v: ((w := v.apply(unary.ainv).new()), w.reduce(monoid.plus).new().value))
+    for value in (1.0, 2.0):  # the first program does not fit the second call
+        call(gb.Vector.from_dense([value]))
+        assert kept() and all(x._store is None for each in kept() for x in each.written.values())
+
+
+class Graph:
+    """Stands for a CUDA graph, which a segment would work on."""
+
+    def __init__(self, segment):
+        self.launched, self.buffers = 0, np.zeros(1)
+        segment._graph, segment._held = self, self.buffers
+
+    def launch(self):
+        self.launched += 1
+
+
+@pytest.fixture
+def captured(monkeypatch):
+    """Weak references to what the graphs work on that segments capture."""
+    found = []
+    monkeypatch.setattr(segments.Segment, "_write_down", lambda self: found.append(weakref.ref(Graph(self).buffers)))
+    return found
+
+
+def segment(A):
+    w, v = gb.Vector("FP64", N), gb.Vector.from_dense(np.ones(N))
+    return segments.Segment(gb.settings.session(), [w << plus_times(A @ v)], set())
+
+
+def test_graphs_are_captured_some_times_and_used_for_good(first, captured):
+    A = graph()
+    one = segment(A)
+    one()
+    for i in range(segments.TRIES - 1):
+        A[0, 0] = i + 10  # another matrix now
+        one()
+        assert captured[i]() is None
+    for _ in range(2):
+        one()
+    assert len(captured) == segments.TRIES and one._graph.launched == 3
+    A[0, 0] = 9
+    for _ in range(2):
+        one()
+    assert len(captured) == segments.TRIES and one._graph is None and captured[-1]() is None
+
+
+def test_graphs_go_with_their_programs(first, captured):
+    A = graph()
+    one = segment(A)
+    one()
+    gc.collect()
+    gc.disable()  # memory of GPUs is short before Python's garbage is collected
+    try:
+        gone = weakref.ref(one)
+        del one
+        assert gone() is None and captured[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_signature_keeps_the_names_of_arguments():

@@ -1,5 +1,6 @@
 """Functions whose calls the first of several GPUs may do by itself. A call of little work, of which each statement is
-handed out to all GPUs, takes them longer than it takes one: it is tried both ways, and what took less is for good.
+handed out to all GPUs, takes them longer than it takes one. Calls go both ways at first; the faster one is kept, by
+median time.
 
 GUM (Meng and others, ICDE 2023, section IV) chooses before each round how many devices take part. Here a call runs on
 all devices or on the first one alone, and both are timed; loops are decided by themselves (`loop/solo.py`).
@@ -175,8 +176,9 @@ class Folding:
         return store and moved(self._session, store, store.form, self._session.maps.first(store.map.n))
 
     def _synchronize(self) -> None:
-        for device in self._session.devices:
-            device.synchronize()
+        with self._session.lock:  # another thread may capture a loop: nobody waits for GPUs then
+            for device in self._session.devices:
+                device.synchronize()
 
 
 def folding_of(session: Any) -> Folding | None:

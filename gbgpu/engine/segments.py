@@ -15,8 +15,7 @@ import numpy as np
 from ..device.base import address
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..interrupts import held as uninterrupted
-from ..language.expr import Expression, Operand, Statement
-from ..language.index import Index
+from ..language.expr import Statement
 from ..modes import Changed
 from ..trace import counters, listeners
 from .loop.body import reads_of
@@ -31,7 +30,7 @@ TRIES = 3  # captures
 
 def fused(session: Any, statements: Sequence[Statement], owned: set[int]) -> Callable[[], Any]:
     """What runs statements that read nothing on the host. `owned`: the addresses of buffers that later calls write."""
-    one = len(session.devices) == 1 and session.devices[0].kind == "cuda"
+    one = len(session.devices) == 1 and session.devices[0].captures == "graph"
     return Segment(session, statements, owned) if one else _Plain(session, statements)
 
 
@@ -78,26 +77,30 @@ class Segment(_Plain):
     def __init__(self, session: Any, statements: Sequence[Statement], owned: set[int]):
         super().__init__(session, statements)
         self._device, self._owned, self._tries = session.devices[0], owned, 0
-        self._graph: Any = None
-        self._held: Any = None  # what it works on
+        self._drop()
         read, self._written = _between(statements)
         self._matrices = [x for x in read if x.ndim == 2]
         self._read = [x for x in read if x.ndim < 2]
 
     def __call__(self) -> None:
-        if listeners or self._tries > TRIES or self._session.maps.alone or self._session.looping:
+        hopeless = self._graph is None and self._tries >= TRIES
+        if listeners or hopeless or self._session.maps.alone or self._session.looping:
             return super().__call__()
         with self._session.lock:
             self._session.check()
             if self._graph is not None and not self._fits():
                 self._drop()
             with self._device.here():
-                if self._graph is not None or uninterrupted(self._captured):
+                if self._graph is not None or self._tries < TRIES and uninterrupted(self._captured):
                     return uninterrupted(self._launch)
             return super().__call__()
 
-    def _drop(self, _: Any = None) -> None:
-        self._graph = self._held = None
+    def _drop(self) -> None:
+        """Forget the graph, and all buffers that only it uses."""
+        self._graph: Any = None
+        self._held: Any = None  # what it works on
+        self._places: list[tuple[Any, Any]] = []  # what is copied before it is launched, and where to
+        self._left: list[tuple[Any, ...]] = []  # what handles get afterwards
 
     # -- what has to be as it was
 
@@ -115,13 +118,19 @@ class Segment(_Plain):
         self._tries += 1
         handles = {id(x): x for x in (*self._read, *self._written)}
         before = [(x, x._store, x._value if not x.ndim else None) for x in handles.values()]
+        me = ref(self)  # callbacks that had the object itself would keep it until memory is collected
+
+        def gone(_: Any) -> None:
+            if (segment := me()) is not None:
+                segment._drop()
+
         try:
             self._as_it_was = self._known()
-            self._stores = [ref(x._store, self._drop) for x in self._matrices]
+            self._stores = [ref(x._store, gone) for x in self._matrices]
             self._write_down()
         except Exception:  # what CUDA does not let a stream do that is captured
             self._drop()
-            self._tries = TRIES + 1
+            self._tries = TRIES
         finally:
             for x, store, value in before:
                 x._store = store
@@ -199,22 +208,11 @@ def _between(statements: Sequence[Statement]) -> tuple[list[Any], list[Any]]:
     read: dict[int, Any] = {}
     written: dict[int, Any] = {}
     for statement in statements:
-        for x in (*reads_of(statement), *_named(statement.expr)):
+        for x in reads_of(statement):
             if id(x) not in written:
                 read[id(x)] = x
         written[id(statement.output)] = statement.output
     return [*read.values()], [*written.values()]
-
-
-def _named(expr: Any) -> Iterator[Any]:
-    """The vectors that name indices in an expression."""
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Expression):
-            options = node.option if isinstance(node.option, tuple) else (node.option,)
-            yield from (x.vector for x in options if isinstance(x, Index) and x.vector is not None)
-            waiting += [x for x in (node.left, node.right, *options) if isinstance(x, Operand)]
 
 
 def _told(x: Any) -> Any:

@@ -64,10 +64,11 @@ class Program:
                 self.result = function(*args, **kwargs)
             finally:
                 session.end()
-                self._bind([None] * len(objects))
+                _empty(self.placeholders)
         if self.refused:  # also where a handler of the function's own has caught NotRecordable
             raise NotRecordable
         found = self._outputs(objects)
+        _empty(self.written.values())
         self.steps = [*_joined(self.steps, lambda statements: session.fused(statements, self.owned))]
         return found
 
@@ -75,31 +76,26 @@ class Program:
         """What a call with these arguments returns. Raises GuardFailed where it goes another way."""
         self._bind(objects)
         try:
-            for x in self.written.values():
-                x._store = None
-                if not x.ndim:
-                    x._value = None
+            _empty(self.written.values())
             with settings.seen_as(self.session):
                 for step in self.steps:
                     step()
             return self._outputs(objects)
         finally:
-            self._bind([None] * len(self.placeholders))
+            _empty((*self.written.values(), *self.placeholders))
 
     def _bind(self, objects: list[Any]) -> None:
         """Let what stands for the arguments hold what these hold."""
-        for x, given in zip(self.placeholders, objects, strict=True):
-            x._store = None if given is None else given._store
-            if not x.ndim:
-                x._value = None if given is None else given._value
+        with self.session.lock:  # of several GPUs the first may work alone: objects hold replicas meanwhile
+            for x, given in zip(self.placeholders, objects, strict=True):
+                x._store = given._store
+                if not x.ndim:
+                    x._value = given._value
 
     def _outputs(self, objects: list[Any]) -> Any:
-        """The result, with objects that are the caller's. What is left is dropped."""
+        """The result, with objects that are the caller's."""
         mine = {id(x): given for x, given in zip(self.placeholders, objects, strict=True)}
-        found = rebuilt(self.result, lambda x: mine.get(id(x)) if id(x) in mine else self._new(x, mine))
-        for x in self.written.values():
-            x._store = None
-        return found
+        return rebuilt(self.result, lambda x: mine.get(id(x)) if id(x) in mine else self._new(x, mine))
 
     def _new(self, x: Any, mine: dict[int, Any]) -> Any:
         """An object of the caller's with what one of the program's holds."""
@@ -197,10 +193,14 @@ class RecordingSession:
 
     def run(self, statement: Any) -> Any:
         """Run a statement, which is a step."""
-        step, reads = Run(self._session, statement), counters.host_reads
-        found, w = self._step(step, [statement.output]), statement.output
-        step.fuses = counters.host_reads == reads and w.ndim < 2 and w._store is not None
+        step, before, w = Run(self._session, statement), self._looked(), statement.output
+        found = self._step(step, [w])
+        step.fuses = self._looked() == before and w.ndim < 2 and w._store is not None
         return found
+
+    def _looked(self) -> tuple[int, int]:
+        """What the host has read, and what it is to look at later."""
+        return counters.host_reads, len(self._session._watched)
 
     def carry_out(self, loop: Any) -> None:
         """Run a loop, which is a step."""
@@ -322,7 +322,7 @@ class Programs:
         self._known: OrderedDict[Hashable, Recordings] = OrderedDict()
 
     def __bool__(self) -> bool:
-        return any(known.programs for known in self._known.values())
+        return any(known.programs for known in [*self._known.values()])  # other threads may add some meanwhile
 
     def clear(self) -> None:
         """Forget all."""
@@ -346,11 +346,10 @@ class Programs:
             return NOT_RECORDED
         if known is None:
             known = self._known[key] = Recordings()
+        with suppress(KeyError):  # another thread may have forgotten all
+            self._known.move_to_end(key)
             if len(self._known) > MAX_SIGNATURES:
                 self._known.popitem(last=False)
-        elif len(self._known) > 1:
-            with suppress(KeyError):  # another thread may have forgotten all
-                self._known.move_to_end(key)
         if not known.lock.acquire(blocking=False):
             return NOT_RECORDED
         try:
@@ -368,6 +367,14 @@ def _joined(steps: Iterable[Any], fused: Callable[[list[Any]], Any]) -> Iterator
 
 def _fill(scalar: Any, value: Any) -> None:
     scalar._store, scalar._value = None, value
+
+
+def _empty(objects: Iterable[Any]) -> None:
+    """Let objects hold nothing."""
+    for x in objects:
+        x._store = None
+        if not x.ndim:
+            x._value = None
 
 
 def _handles(args: tuple, kwargs: dict[str, Any]) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from operator import eq, is_
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
+from ...language.index import Index
 from ...language.recording import Operation, Recorded, outputs, whole
 
 
@@ -138,13 +139,14 @@ def matrices_of(statements: list[Any]) -> list[Any]:
 
 
 def handles(x: Any) -> list[Any]:
-    """The handles that an expression reads."""
+    """The handles that an expression reads, those of vectors that name indices too."""
     found, waiting = [], [x]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Expression):
             option = node.option if isinstance(node.option, tuple) else (node.option,)
-            waiting += [part for part in (node.left, node.right, *option) if isinstance(part, Operand)]
+            indices = (part.vector for part in option if isinstance(part, Index))
+            waiting += [part for part in (node.left, node.right, *option, *indices) if isinstance(part, Operand)]
         elif isinstance(node, Recorded):
             waiting.append(node.source[1])
         elif isinstance(node, Operand) and not node.lazy:

@@ -3,8 +3,10 @@ that one function of machine code repeats on CPU devices (`tapes.py`).
 
 Rounds run as statements until they ask for the same plans again and again. Then they are planned for any number of
 entries (`Session.blind`), in the directions that they took, until the forms at the end of a round are those at its
-beginning; and captured. What a round hands to the next lies in buffers of its own, where the captured body finds and
-leaves it. A frontier that grows too wide for its pushes ends the graph: statements take over, and may come back to it.
+beginning; and captured. On GPUs the second loop with the same matrices is captured at once. Where a search may push and
+pull, both rounds are captured, for one kernel that changes between them. What a round hands to the next lies in buffers
+of its own, where the captured body finds and leaves it. A frontier that grows too wide for its pushes ends the graph:
+statements take over, and may come back to it.
 """
 
 from contextlib import AbstractContextManager, nullcontext, suppress
