@@ -68,6 +68,15 @@ class Counted:
         return self.plain(*args, **kwargs)
 
 
+def runs_once(function) -> None:
+    """A function of a vector gives what it does as Python, which runs in the first call only."""
+    counted = Counted(function)
+    for i in range(3):
+        v = gb.Vector.from_dense(np.arange(N) + float(i))
+        assert alike(counted.call(v), function(v))
+    assert counted.calls == 1
+
+
 def search(A, sources, most=None):
     q, level = sources.dup(), gb.Vector(int, A.nrows)
     with gb.loop(most) as it:
@@ -365,11 +374,7 @@ def test_arrays_that_the_function_changes_later(devices):
         places[:], values[:], dense[:] = 0, 0, 0
         return u, w, B
 
-    counted = Counted(builds)
-    for i in range(3):
-        v = gb.Vector.from_dense(np.arange(N) + float(i))
-        assert alike(counted.call(v), builds(v))
-    assert counted.calls == 1
+    runs_once(builds)
 
 
 def test_arrays_in_loops_that_the_function_changes_later(devices):
@@ -381,11 +386,7 @@ def test_arrays_in_loops_that_the_function_changes_later(devices):
         values[:] = 9
         return u
 
-    counted = Counted(builds)
-    for i in range(3):
-        v = gb.Vector.from_dense(np.arange(N) + float(i))
-        assert alike(counted.call(v), builds(v))
-    assert counted.calls == 1
+    runs_once(builds)
 
 
 def hidden_by_a_handler(v):

@@ -21,6 +21,7 @@ from ..trace import counters, listeners
 from .loop.body import reads_of
 from .loop.buffers import addresses, at_once, blocks_of, copy_of, described, differing
 from .loop.journal import Journal
+from .loop.signature import value_of
 from .run.steps import copied
 
 WORDS = 512  # that a graph may count in
@@ -40,8 +41,7 @@ def unshared(session: Any, store: Any, owned: set[int]) -> Any:
         return store
     if isinstance(store, MatrixStore):
         return _unshared_matrix(session, store, owned)
-    held = addresses(store.blocks) if isinstance(store, VectorStore) else {address(store[0])}
-    if held.isdisjoint(owned):
+    if _addresses(store).isdisjoint(owned):
         return store
     with session.lock, at_once(session.devices):
         return copy_of(session.devices, store)
@@ -179,7 +179,7 @@ class Segment(_Plain):
         counters.captured += 1
         self._owned |= {address(buffer) for buffer in journal.buffers}
         for _, place in self._places:
-            self._owned |= addresses(place.blocks) if isinstance(place, VectorStore) else {address(place[0])}
+            self._owned |= _addresses(place)
 
     def _launch(self) -> None:
         with at_once(self._session.devices):
@@ -203,6 +203,11 @@ class Segment(_Plain):
                 device.copy(to, source)
 
 
+def _addresses(store: Any) -> set[int]:
+    """Where a vector or a scalar on the devices lies."""
+    return addresses(store.blocks) if isinstance(store, VectorStore) else {address(store[0])}
+
+
 def _between(statements: Sequence[Statement]) -> tuple[list[Any], list[Any]]:
     """The objects that statements read before they write them, and those that they write."""
     read: dict[int, Any] = {}
@@ -218,6 +223,6 @@ def _between(statements: Sequence[Statement]) -> tuple[list[Any], list[Any]]:
 def _told(x: Any) -> Any:
     """What plans know of a vector or a scalar."""
     store = x._store
-    if store is None:
-        return None if x.ndim else (type(x._value), repr(x._value))
-    return (*described(store), store.nvals) if x.ndim else ("waits", store[2])
+    if x.ndim:
+        return store and (*described(store), store.nvals)
+    return value_of(x) if store is None else ("waits", store[2])

@@ -315,7 +315,7 @@ class DeviceLoop:
     def _again_here(self) -> bool:
         """Whether it is the second such loop with these matrices, on GPUs: what it needs is captured at once."""
         key = self.signature.key
-        return bool(key) and self.device.kind != "cpu" and self.session.loops.last(key, self._read) is not None
+        return bool(key) and self.device.captures == "graph" and self.session.loops.last(key, self._read) is not None
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""

@@ -56,7 +56,7 @@ class Signature:
 
     @property
     def _holds(self) -> bool:
-        return all(_known(x) == known for x, known in self._scalars)
+        return all(value_of(x) == known for x, known in self._scalars)
 
     def number(self, handle: Any) -> int:
         return self._numbers[id(handle)]
@@ -117,9 +117,9 @@ class Signature:
         if x.lazy:
             raise Unlike
         if x.ndim == 0 and id(x) not in self._changed:
-            self._scalars.append((x, _known(x)))
-        if x.ndim == 0 and x._store is None and id(x) not in self._changed:
-            return "number", x.dtype, self._of(x._value)
+            self._scalars.append((x, value_of(x)))
+            if x._store is None:
+                return "number", x.dtype, self._of(x._value)
         self._numbers[id(x)] = len(self.handles)
         self.handles.append(x)
         return "handle", x.dtype, x.shape
@@ -130,8 +130,8 @@ class Signature:
         return "index", x.n, x._range, self._of(x.vector)
 
 
-def _known(scalar: Any) -> Any:
-    """What a signature has of a scalar that the loop reads."""
+def value_of(scalar: Any) -> Any:
+    """The value that a scalar has on the host, as it is compared; None where it lies on the devices."""
     return None if scalar._store is not None else (type(scalar._value), repr(scalar._value))
 
 

@@ -37,9 +37,9 @@ def directed(statement: Statement, direction: str | None) -> Statement:
 
 def turned(session: Any, loop: Any, pinned: dict[int, Statement]) -> dict[int, Statement] | None:
     """The statements, those in the other direction that may come to it: what is pulled once few are left, what is
-    pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on CPU
-    devices, which choose by counts."""
-    if session.devices[0].kind == "cpu" or settings.resident == "never":
+    pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on devices that
+    choose by counts."""
+    if session.devices[0].captures != "graph" or settings.resident == "never":
         return None
     found = {id(each): _in_turn(each, pinned[id(each)]) for each in among(round_of(loop)[0])}
     return None if not any(found.values()) else {key: found.get(key) or each for key, each in pinned.items()}
