@@ -215,8 +215,8 @@ class DeviceLoop:
     def _wide(self) -> bool:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
         searches from hubs no other frontier may be left to write down the round of.) No round is where pulls are
-        captured with it."""
-        if self._again_here and turned(self.session, self.loop, self._pinned()):
+        captured with it; those that are kept were asked already, by `_again`."""
+        if self._again_here and not self._kept and turned(self.session, self.loop, self._pinned()):
             return False
         pushes = products(self.session, self.statements, "push", "list")
         found = (push for push in pushes if not ends_soon(push[0].monoid))
@@ -349,7 +349,12 @@ class DeviceLoop:
         way = way_of(self.loop)
         if not cpu and last is None and not self._pays(loops.price((key, way))):
             return self.loop.rounds + 1
-        return int(loops.goes(key, way, self.session.maps.alone))
+        return int(self._kept)
+
+    @property
+    def _kept(self) -> bool:
+        """Whether a round is kept that goes in these directions, or as many others as there may be."""
+        return self.session.loops.goes(self.signature.key, way_of(self.loop), self.session.maps.alone)
 
     def _pays(self, price: float) -> bool:
         """Whether rounds by statements have taken as long as it takes to capture one; or will, where this loop goes on
