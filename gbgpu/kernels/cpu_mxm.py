@@ -171,7 +171,7 @@ BODIES = {
                     out_cols[top] = c
                     top += np.intp(new)
             {unbar}
-            sort(out_cols, first, top)
+            {sort}
             for q in range(first, top):
                 c = np.intp(out_cols[q])
                 {look_up}
@@ -213,6 +213,12 @@ _MARK = """at, w, bit = c, c >> 6, ONE << np.uint64(c & 63)
 old = np.uint64(marks[w])
 marks[w] = old | bit
 new = (old & bit) == 0"""
+_INSERTION = """for q in range(first + 1, top):
+    c, at = np.intp(out_cols[q]), q
+    while at > first and np.intp(out_cols[at - 1]) > c:
+        out_cols[at] = out_cols[at - 1]
+        at -= 1
+    out_cols[at] = c"""
 _UNBAR = """if flags & MASKED:
     for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
         at = np.intp(mcols[p])
@@ -297,6 +303,7 @@ def _gustavson(spec: Spec, parts: Any, gaps: dict[str, str]) -> dict[str, str]:
         parts.text.append(_ENTERED)
         own = {
             "short": "True",
+            "sort": "sort(out_cols, first, top)",
             "bar": "place(marks, c, len(sums), stamp)",
             "mark": "at = entered(marks, c, top - first + 1, stamp) - 1\nnew = at == top - first",
             "look_up": "at = find(marks, c, stamp) - 1",
@@ -306,8 +313,8 @@ def _gustavson(spec: Spec, parts: Any, gaps: dict[str, str]) -> dict[str, str]:
         return gaps | own
     unbar = fill(_UNBAR, {"clear": start})
     sweep = {**gaps, "unbar": unbar, "stores": fill(_STORES, gaps) if gaps["store"] else ""}
-    own = {"short": _SHORT, "bar": _BAR, "mark": _MARK, "look_up": "at = c\nmarks[c >> 6] = 0", "unbar": unbar}
-    return gaps | own | {"sweep": fill(_SWEEP, sweep)}
+    own = {"short": _SHORT, "sort": _INSERTION, "bar": _BAR, "mark": _MARK, "unbar": unbar}
+    return gaps | own | {"look_up": "at = c\nmarks[c >> 6] = 0", "sweep": fill(_SWEEP, sweep)}
 
 
 def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
