@@ -224,31 +224,41 @@ _UNBAR = """if flags & MASKED:
         at = np.intp(mcols[p])
         marks[at >> 6] = np.uint64(marks[at >> 6]) & ~(ONE << np.uint64(at & 63))
         {clear}"""
-# Without a branch: whether a column is new is as good as random. The bits give the columns in ascending order.
-_SWEEP = """else:
-    for e in range(begin, end):
-        k = np.intp(cols[e])
-        {left}
-        for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
-            c = np.intp(bcols[f])
-            at, w, s = c, c >> 6, words + (c >> 12)
-            {accumulate}
-            marks[w] = np.uint64(marks[w]) | (ONE << np.uint64(c & 63))
-            marks[s] = np.uint64(marks[s]) | (ONE << np.uint64(w & 63))
-    {unbar}
-    for s in range((words + 63) >> 6):
-        some = np.uint64(marks[words + s])
-        marks[words + s] = 0
-        while some != 0:
-            w = (s << 6) + lowest(some)
-            some &= some - ONE
-            word = np.uint64(marks[w])
-            marks[w] = 0
-            while word != 0:
-                out_cols[top] = (w << 6) + lowest(word)
-                word &= word - ONE
-                top += 1
-    {stores}"""
+# Without a branch: whether a column is new is as good as random.
+_TERMS = """for e in range(begin, end):
+    k = np.intp(cols[e])
+    {left}
+    for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+        c = np.intp(bcols[f])
+        at, w = c, c >> 6
+        {accumulate}
+        marks[w] = np.uint64(marks[w]) | (ONE << np.uint64(c & 63))
+        {above}"""
+_ABOVE = "marks[words + (w >> 6)] = np.uint64(marks[words + (w >> 6)]) | (ONE << np.uint64(w & 63))"
+# The bits give the columns in ascending order. Where a row has far more terms than there are words of bits, all words
+# are looked at: writing to few places above them, each term would wait for the one before.
+_SWEEP = """elif count < 8 * words:
+    {terms_above}
+    {read_off}
+else:
+    {terms}
+    for w in range(words):
+        {above}
+    {read_off}"""
+_READ_OFF = """{unbar}
+for s in range((words + 63) >> 6):
+    some = np.uint64(marks[words + s])
+    marks[words + s] = 0
+    while some != 0:
+        w = (s << 6) + lowest(some)
+        some &= some - ONE
+        word = np.uint64(marks[w])
+        marks[w] = 0
+        while word != 0:
+            out_cols[top] = (w << 6) + lowest(word)
+            word &= word - ONE
+            top += 1
+{stores}"""
 _STORES = """for q in range(first, top):
     at = np.intp(out_cols[q])
     {store}"""
@@ -312,7 +322,13 @@ def _gustavson(spec: Spec, parts: Any, gaps: dict[str, str]) -> dict[str, str]:
         }
         return gaps | own
     unbar = fill(_UNBAR, {"clear": start})
-    sweep = {**gaps, "unbar": unbar, "stores": fill(_STORES, gaps) if gaps["store"] else ""}
+    stores = fill(_STORES, gaps) if gaps["store"] else ""
+    sweep = {
+        "terms_above": fill(_TERMS, {**gaps, "above": _ABOVE}),
+        "terms": fill(_TERMS, {**gaps, "above": ""}),
+        "above": _ABOVE,
+        "read_off": fill(_READ_OFF, {"unbar": unbar, "stores": stores}),
+    }
     own = {"short": _SHORT, "sort": _INSERTION, "bar": _BAR, "mark": _MARK, "unbar": unbar}
     return gaps | own | {"look_up": "at = c\nmarks[c >> 6] = 0", "sweep": fill(_SWEEP, sweep)}
 
