@@ -38,6 +38,45 @@ def test_operations(beside, real, what):
     beside(f"{NAME}, {what}", "cpu:2", ours, {"SciPy": theirs}, rounds=15, least=0.5)
 
 
+GRAPHS = ["email-Enron", "ca-AstroPh-cc1", "PGPgiantcompo", "luxembourg_osm", "cit-HepTh", "deezer-HU"]
+GRAPHS += ["facebook_combined", "bcsstk13"]
+
+
+@pytest.mark.parametrize("devices, least", [("cpu:1", 1.0), ("cpu:2", 1.6)])
+@pytest.mark.parametrize("name", [*GRAPHS, "rmat14"])
+def test_mxm(beside, real, rmat, name, devices, least):
+    """A @ A, with values of its own for each entry."""
+    S = scipy.sparse.csr_matrix(rmat(14) if name == "rmat14" else real(name, f"{name}, mxm"), dtype=float)
+    S.data = np.random.default_rng(1).random(S.nnz)
+    gb.init(devices)
+    A = gb.Matrix.from_scipy_sparse(S)
+    mine = gb.semiring.plus_times(A @ A).new().to_scipy_sparse()
+    assert abs(mine - S @ S).max() < 1e-9 * mine.max()
+    what = f"{name}, mxm, A @ A"
+    beside(what, devices, lambda: gb.semiring.plus_times(A @ A).new(), {"SciPy": lambda: S @ S}, rounds=9, least=least)
+
+
+def parts(S: Any, n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    some, i, j = rng.permutation(n)[: n // 4], *(np.sort(rng.permutation(n)[: n // 3]) for _ in range(2))
+    return {
+        "a fourth of the rows": (lambda A: A[some, :].new(), lambda: S[some]),
+        "a block of half the rows": (lambda A: A[n // 4 : 3 * n // 4, :].new(), lambda: S[n // 4 : 3 * n // 4]),
+        "a third of rows and columns": (lambda A: A[i, j].new(), lambda: S[i][:, j]),
+    }
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
+@pytest.mark.parametrize("what", list(parts(None, 1)))
+@pytest.mark.parametrize("name", ["email-Enron", "luxembourg_osm", "deezer-HU"])
+def test_rows(beside, real, name, what, devices):
+    S = scipy.sparse.csr_matrix(real(name, f"{name}, rows, {what}"), dtype=float)
+    gb.init(devices)
+    A, (ours, theirs) = gb.Matrix.from_scipy_sparse(S), parts(S, S.shape[0])[what]
+    assert (ours(A).to_scipy_sparse() != theirs()).nnz == 0
+    beside(f"{name}, rows, {what}", devices, lambda: ours(A), {"SciPy": theirs}, rounds=15, least=1.0)
+
+
 def test_an_element_of_many_empty_rows(beside):
     gb.init("cpu:2")
     A = sparse.csr_array((2**24, 2**24))

@@ -634,3 +634,18 @@ BODIES = {
                 j += 1
 """,
 }
+
+
+def fill(body: str, names: dict[str, str]) -> str:
+    """Put each expression in its gap; further lines of it take the indentation of the gap."""
+    lines = []
+    for line in body.split("\n"):
+        gap = line.strip()
+        if gap.startswith("{") and gap.endswith("}") and gap[1:-1] in names:
+            pad = "" if gap == "{ALLOW}" else line[: len(line) - len(line.lstrip())]
+            lines += [pad + inner for inner in names[gap[1:-1]].split("\n") if inner.strip()]
+        else:
+            for name, text in names.items():
+                line = line.replace("{" + name + "}", text)
+            lines.append(line)
+    return "\n".join(lines)

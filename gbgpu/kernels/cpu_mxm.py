@@ -1,13 +1,14 @@
 """CPU kernels of products of matrices: bodies, and what fills their gaps. Contract: interface.py.
 
 A row's workspace `marks` tells where a column lies in it: by column, or (Spec.hashed) by a table of (column + 1, place,
-row + 1) whose entries hold for one row only, so that nothing is cleared.
+row + 1) whose entries hold for one row only, so that nothing is cleared. mxm_gustavson has the sums of a row in `sums`,
+by column or by place; its marks are bits of the columns, and behind them a bit for each word of these.
 """
 
 from typing import Any
 
 from ..semiring._lower import literal_text
-from .cpu_bodies import ROW
+from .cpu_bodies import ROW, fill
 from .interface import Spec, counts_hits
 
 # find(marks, c, stamp): 1 + place of column c, 0 if it has none; place(marks, c, value, stamp) gives it one.
@@ -139,32 +140,65 @@ BODIES = {
                 {assign}
                 q += 1
 """,
-    "mxm_pattern": """
-    r, top = np.intp(progress[0]), 0
+    "mxm_gustavson": """
+    {iso_value}
+    r, top, words = np.intp(progress[0]), np.intp(0), (width + 63) >> 6
     while r < n:
-        begin, end, most = np.intp(indptr[r]), np.intp(indptr[r + 1]), 0
-        for e in range(begin, end):
-            k = np.intp(cols[e])
-            most += np.intp(bptr[k + 1]) - np.intp(bptr[k])
-        if top + min(most, width) > len(out_cols):
+        begin, end, count = np.intp(indptr[r]), np.intp(indptr[r + 1]), np.intp(terms[r])
+        if top + min(count, width) >= len(out_cols):
             break
         first, stamp = top, r + 1
-        if flags & MASKED:
-            for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
-                place(marks, np.intp(mcols[p]), {forbidden}, stamp)
-        for e in range(begin, end):
-            k = np.intp(cols[e])
-            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
-                c = np.intp(bcols[f])
-                mark = find(marks, c, stamp)
-                if mark != {taken} and mark != {forbidden}:
-                    place(marks, c, {taken}, stamp)
+        if (end - begin == 1 or {few}) and not flags & MASKED:  # each term is put in its place
+            for e in range(begin, end):
+                k, q = np.intp(cols[e]), first
+                for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                    c = np.intp(bcols[f])
+                    while q < top and np.intp(out_cols[q]) < c:
+                        q += 1
+                    if q < top and np.intp(out_cols[q]) == c:
+                        {combine}
+                    else:
+                        p = top
+                        while p > q:
+                            out_cols[p] = out_cols[p - 1]
+                            {shift}
+                            p -= 1
+                        out_cols[q] = c
+                        {assign}
+                        top += 1
+                    q += 1
+        elif {short}:
+            if flags & MASKED:
+                for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
+                    c = np.intp(mcols[p])
+                    {bar}
+            for e in range(begin, end):
+                k = np.intp(cols[e])
+                {left}
+                for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                    c = np.intp(bcols[f])
+                    {mark}
+                    {accumulate}
                     out_cols[top] = c
-                    top += 1
-        {sort}
+                    top += np.intp(new)
+            {unbar}
+            {sort}
+            for q in range(first, top):
+                c = np.intp(out_cols[q])
+                {look_up}
+                {store}
+        {sweep}
         out_lengths[r] = top - first
         r += 1
     progress[0], progress[1] = r, top
+""",
+    "mxm_terms": """
+    for r in range(n):
+        count = np.intp(0)
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            k = np.intp(cols[e])
+            count += np.intp(bptr[k + 1]) - np.intp(bptr[k])
+        out_lengths[r] = count
 """,
     "combine_runs": """
     for q in range(n):
@@ -183,17 +217,76 @@ for g in range(np.uintp(f), np.uintp(last)):
 hit = hits != 0
 out_vals[q] = hits
 f = last"""
-_SORT = "sort(out_cols, first, top)"
-# A row that fills a good part of the matrix is read off the marks in order.
-_SWEEP = """if 16 * (top - first) > width:
-    top = first
-    for c in range(width):
-        if marks[c] == stamp:
-            out_cols[top] = c
-            top += 1
+# Rows of at most so many terms are sorted; with 64 instead, A @ A of deezer-HU takes 6 % longer (EPYC, 2026-11-29).
+_SHORT = "count <= 24"
+_FEW = "count <= 16"  # terms that are put in their places: with 8 A @ A of luxembourg_osm takes 6 % longer
+_BAR = "marks[c >> 6] = np.uint64(marks[c >> 6]) | (ONE << np.uint64(c & 63))"
+_MARK = """at, w, bit = c, c >> 6, ONE << np.uint64(c & 63)
+old = np.uint64(marks[w])
+marks[w] = old | bit
+new = (old & bit) == 0"""
+_INSERTION = """for q in range(first + 1, top):
+    c, at = np.intp(out_cols[q]), q
+    while at > first and np.intp(out_cols[at - 1]) > c:
+        out_cols[at] = out_cols[at - 1]
+        at -= 1
+    out_cols[at] = c"""
+_UNBAR = """if flags & MASKED:
+    for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
+        at = np.intp(mcols[p])
+        marks[at >> 6] = np.uint64(marks[at >> 6]) & ~(ONE << np.uint64(at & 63))
+        {clear}"""
+# Without a branch: whether a column is new is as good as random.
+_TERMS = """for e in range(begin, end):
+    k = np.intp(cols[e])
+    {left}
+    for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+        c = np.intp(bcols[f])
+        at, w = c, c >> 6
+        {accumulate}
+        marks[w] = np.uint64(marks[w]) | (ONE << np.uint64(c & 63))
+        {above}"""
+_ABOVE = "marks[words + (w >> 6)] = np.uint64(marks[words + (w >> 6)]) | (ONE << np.uint64(w & 63))"
+# The bits give the columns in ascending order. Where a row has far more terms than there are words of bits, all words
+# are looked at: writing to few places above them, each term would wait for the one before.
+_SWEEP = """elif count < 8 * words:
+    {terms_above}
+    {read_off}
 else:
-    sort(out_cols, first, top)"""
-
+    {terms}
+    for w in range(words):
+        {above}
+    {read_off}"""
+_READ_OFF = """{unbar}
+for s in range((words + 63) >> 6):
+    some = np.uint64(marks[words + s])
+    marks[words + s] = 0
+    while some != 0:
+        w = (s << 6) + lowest(some)
+        some &= some - ONE
+        word = np.uint64(marks[w])
+        marks[w] = 0
+        while word != 0:
+            out_cols[top] = (w << 6) + lowest(word)
+            word &= word - ONE
+            top += 1
+{stores}"""
+_STORES = """for q in range(first, top):
+    at = np.intp(out_cols[q])
+    {store}"""
+_ENTERED = """
+def entered(marks, c, place, stamp):
+    size = len(marks) // 3
+    h = (c * 2654435761) & (size - 1)
+    while marks[3 * h + 2] == stamp:
+        if marks[3 * h] == c + 1:
+            return marks[3 * h + 1]
+        h = (h + 1) & (size - 1)
+    marks[3 * h] = c + 1
+    marks[3 * h + 1] = place
+    marks[3 * h + 2] = stamp
+    return place
+"""
 
 # Four columns at a time, whose sums stay in registers.
 _QUADS = """while astride == 1 and bstride == 1 and begin < end and done + 4 <= width:
@@ -212,12 +305,47 @@ def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     """What fills the gaps of a body."""
     if kind == "combine_runs":
         return _runs(spec, parts)
+    if kind == "mxm_terms":
+        return {}
     parts.text.append(HASHED if spec.hashed else DENSE)
-    if kind == "mxm_pattern":
-        # dense marks say stamp or -stamp, so that those of other rows mean nothing
-        taken, forbidden = ("1", "2") if spec.hashed else ("stamp", "-stamp")
-        return {"taken": taken, "forbidden": forbidden, "sort": _SORT if spec.hashed else _SWEEP}
-    return _terms(kind, spec, parts)
+    gaps = _terms(kind, spec, parts)
+    return _gustavson(spec, parts, gaps) if kind == "mxm_gustavson" else gaps
+
+
+def _gustavson(spec: Spec, parts: Any, gaps: dict[str, str]) -> dict[str, str]:
+    """A row's sums begin with the monoid's start, which is restored when they are stored. Columns that a mask bars are
+    marked before a short row, so that they are not new; what is summed up there is dropped."""
+    monoid = spec.op.monoid
+    start = "" if spec.iso or monoid.is_any else f"sums[at] = {literal_text(monoid.start, monoid.dtype)}"
+    gaps["store"] = "" if spec.iso else f"out_vals[q] = sums[at]\n{start}".strip()
+    gaps["few"] = _FEW
+    gaps["combine"] = gaps["accumulate"] or "pass"
+    gaps["shift"] = "" if spec.iso else "out_vals[p] = out_vals[p - 1]"
+    entry = "cast_a(avals[e * astride])"  # read once: no store may have changed it
+    gaps["left"] = f"left = {entry}" if entry in gaps["accumulate"] else ""
+    gaps["accumulate"] = gaps["accumulate"].replace("out_vals[q]", "sums[at]").replace(entry, "left")
+    if spec.hashed:
+        parts.text.append(_ENTERED)
+        own = {
+            "short": "True",
+            "sort": "sort(out_cols, first, top)",
+            "bar": "place(marks, c, len(sums), stamp)",
+            "mark": "at = entered(marks, c, top - first + 1, stamp) - 1\nnew = at == top - first",
+            "look_up": "at = find(marks, c, stamp) - 1",
+            "unbar": "",
+            "sweep": "",
+        }
+        return gaps | own
+    unbar = fill(_UNBAR, {"clear": start})
+    stores = fill(_STORES, gaps) if gaps["store"] else ""
+    sweep = {
+        "terms_above": fill(_TERMS, {**gaps, "above": _ABOVE}),
+        "terms": fill(_TERMS, {**gaps, "above": ""}),
+        "above": _ABOVE,
+        "read_off": fill(_READ_OFF, {"unbar": unbar, "stores": stores}),
+    }
+    own = {"short": _SHORT, "sort": _INSERTION, "bar": _BAR, "mark": _MARK, "unbar": unbar}
+    return gaps | own | {"look_up": "at = c\nmarks[c >> 6] = 0", "sweep": fill(_SWEEP, sweep)}
 
 
 def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:

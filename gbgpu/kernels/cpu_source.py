@@ -18,6 +18,7 @@ from .cpu_bodies import (
     SPREAD,
     SPREAD_LOOP,
     USER_ID,
+    fill,
 )
 from .interface import Spec
 from .kinds import KINDS, ROLES
@@ -91,13 +92,13 @@ def _product(kind, spec, parts):
     names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
     if monoid.is_any or spec.iso:
         scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
-        loop = _fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
+        loop = fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
         names |= {"spread": SPREAD, "spread_loop": loop}
     if spec.iso:
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
             acc_start="",
-            sparse_loop=_fill(SPARSE_LOOP, {"accumulate": "break", "stop": ""}),
+            sparse_loop=fill(SPARSE_LOOP, {"accumulate": "break", "stop": ""}),
             store="",
             full_loop="hit = True",
             scatter="",
@@ -106,7 +107,7 @@ def _product(kind, spec, parts):
     if monoid.is_any:
         names |= dict(
             acc_start="acc = START",
-            sparse_loop=_fill(SPARSE_LOOP, {"accumulate": f"acc = {value}\nbreak", "stop": ""}),
+            sparse_loop=fill(SPARSE_LOOP, {"accumulate": f"acc = {value}\nbreak", "stop": ""}),
             store="out_vals[r] = acc",
             full_loop=f"c = np.uintp(cols[e])\nacc = {value}\nhit = True",
             scatter=f"if new:\n    acc_vals[c] = {value}",
@@ -116,7 +117,7 @@ def _product(kind, spec, parts):
         gaps = {"accumulate": f"acc = add(acc, {value})", "value": value, "stop": stop.format(pad="    ")}
         names |= dict(
             acc_start="acc = START",
-            sparse_loop=_fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
+            sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
@@ -375,21 +376,6 @@ def _names(kind, spec, parts):
     return {} if fill is None else fill(kind, spec, parts)
 
 
-def _fill(body: str, names: dict[str, str]) -> str:
-    """Put each expression in its gap; further lines of it take the indentation of the gap."""
-    lines = []
-    for line in body.split("\n"):
-        gap = line.strip()
-        if gap.startswith("{") and gap.endswith("}") and gap[1:-1] in names:
-            pad = "" if gap == "{ALLOW}" else line[: len(line) - len(line.lstrip())]
-            lines += [pad + inner for inner in names[gap[1:-1]].split("\n") if inner.strip()]
-        else:
-            for name, text in names.items():
-                line = line.replace("{" + name + "}", text)
-            lines.append(line)
-    return "\n".join(lines)
-
-
 _CALLED = {"fetch": FETCH, "user_id": USER_ID, "count_degree": COUNT_DEGREE, "row_id": ROW_ID, "sort": SORT}
 
 
@@ -399,7 +385,7 @@ def source(kind: str, spec: Spec) -> str:
 
     parts = _Parts(cast_program)
     names = _names(kind, spec, parts)
-    body = _fill(_BODIES[kind], names)
+    body = fill(_BODIES[kind], names)
     head = [f'"""{kind}, generated."""', "import math", "import numpy as np", FLAGS]
     # sums of rows in lanes side by side, and products not rounded before they are added
     if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":

@@ -49,7 +49,7 @@ RELAX, MEETING = 2, 64  # relax: blocks a multiprocessor, words of where they me
 OWNERS = 16  # pull_far, as in src/, and the words of what it is told of them
 FAR = 3 + OWNERS + 1 + OWNERS
 _FAR = Struct(f"{FAR}q")
-ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
+ABSENT = ("mxm_rows", "mxm_gustavson", "mxm_terms")  # kinds of ways to multiply that GPUs do not offer
 WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
 # Kinds that most time is spent in: to compile them fast makes some a third slower.

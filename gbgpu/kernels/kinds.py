@@ -211,12 +211,15 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "mxm_dense": (*_MXM, "width", *_TABLES, "out_indptr", "out out_vals: Z *"),
     # Every term on its own: those of entry e of A at begins[e] and on; key = row * width + column slot.
     "mxm_expand": (*_MXM, "begins", "width", *_TABLES, "out out_keys", "out out_vals: Z *"),
-    # Pattern of the product, ascending columns, without those in row r of M (flags MASKED): from row progress[0] on as
-    # many rows as surely fit into out_cols; then progress is (first row left, columns written).
-    "mxm_pattern": (
-        *("n", "indptr", "cols", "bptr", "bcols", "mptr", "mcols", "flags", "width", "inout marks"),
-        *("inout progress", "out out_lengths", "out out_cols"),
+    # Whole rows of the product, columns ascending, without those in row r of M (flags MASKED): from row progress[0] on
+    # as many rows as surely fit into out_cols, which has room for one more; then progress is (first row left, columns
+    # written). terms: how many each row has, as mxm_terms counts them. `sums`: the monoid's start for every column
+    # slot, or (Spec.hashed) for as many as the longest row has, and one more; restored.
+    "mxm_gustavson": (
+        *(*_MXM, "terms: i64 *", "mptr", "mcols", "flags", "width", *_TABLES, "inout marks", "inout sums: Z *"),
+        *("inout progress", "out out_lengths", "out out_cols", "out out_vals: Z *"),
     ),
+    "mxm_terms": ("n", "indptr", "cols", "bptr", "out out_lengths"),
     # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
     "combine_runs": ("n", "starts", "order", "vals: T_B *", "out out_vals: T_B *"),
     # -- relaxation of x @ A to its fixpoint (engine/fixpoint.py). op: TypedSemiring whose monoid is idempotent and has
@@ -270,7 +273,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "matrix_map": ("matrix_select", "matrix_apply"),
     "scale": ("matrix_scale",),
     "merge": ("merge",),
-    "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
+    "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_gustavson", "mxm_terms"),
     "moved": ("move_rows",),
     "runs": ("combine_runs",),
     "relax": ("relax_begin", "relax", "relax_receive", "relax_end"),

@@ -72,6 +72,11 @@ def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
     if not len(slots) or not rows.n:
         return Rows(device.zeros(len(slots) + 1, np.int64), rows.cols[:0], rows.vals[: 1 - rows.stride], rows.stride)
     slots = slots.astype(np.int64, copy=False)
+    if device.shares_memory and 0 <= slots[0] == slots[-1] - len(slots) + 1 and (np.diff(slots) == 1).all():
+        indptr = rows.indptr[slots[0] : slots[-1] + 2].astype(np.int64)
+        begin, end = int(indptr[0]), int(indptr[-1])
+        vals = rows.vals[begin:end].copy() if rows.stride else rows.vals
+        return Rows(indptr - begin, rows.cols[begin:end].copy(), vals, rows.stride)
     lengths = device.xp.where(slots >= 0, rows.indptr[slots + 1] - rows.indptr[slots], 0).astype(np.int64, copy=False)
     indptr, total = offsets(device, lengths)
     cols = device.empty(total, rows.cols.dtype)

@@ -1,9 +1,9 @@
 """Products of two matrices: which way, and that way.
 
 dot: each entry of the mask is the product of a row and a column. rows: the terms of a row gather at the entries of the
-mask, or of the result's pattern, found first. hash: the same with a table instead of a mark a column. dense: B has all
-its entries. sort: all terms are made, sorted and combined. scale: a factor is a diagonal. Each device makes its rows
-and is given all of B.
+mask, or in an accumulator of all columns. hash: the same with a table in place of one element a column. dense: B has
+all its entries. sort: all terms are made, sorted and combined. scale: a factor is a diagonal. Each device makes its
+rows and is given all of B.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,12 @@ import numpy as np
 
 from ... import settings
 from ...device.base import Device
+from ...device.cpu import LARGE, host_room
 from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
 from ...distribute.partition import RowMap, Task
 from ...errors import InvalidValue, message
-from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
+from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits, mxm_room
 from ...language.expr import Transposed
 from ..context import Context
 from ..near import near_matrix, near_vector
@@ -28,7 +29,7 @@ from .plan import Multiply
 WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
 SHORT = 1 << 10
 TERMS = 1 << 26  # made at a time by `sort`
-COLUMNS = 1 << 22  # of a pattern made at a time by `rows` and `hash`
+ROOM = 1 << 26  # entries that `rows` and `hash` make room for at first, if there may be as many
 
 
 def values_of(store: MatrixStore) -> tuple[Any, list[tuple[Any, int]], bool]:
@@ -244,37 +245,55 @@ class Product:
         return self.session.kernels.marks(device, self.a.blocks[b], longest, width, hashed, plain)
 
     def _by_rows(self, b: int) -> tuple[Rows, Any]:
-        """The pattern first (that of the mask, if there is one to stay inside), then the values."""
+        """Row by row (Gustavson 1978): the terms of a row gather in an accumulator of all columns, or in a table."""
         if self.narrow:
             return self._inside(b)
         device, operands, tables, whole = self._operands(b)
         n, indptr, cols = operands[:3]
-        hashed, nil = self.way == "hash", self.session.nil(b)
+        get, np_type, width = self.session.kernels.get, self.op.return_type.np_type, self.colmap.nslots
+        terms = device.empty(n, np.int64)
+        get("mxm_terms", Spec(ptr=self.ptr, idx=self.a.idx))(n, indptr, cols, whole.indptr, terms)
         held, flags = (None, 0) if self.m is None else (self.m.blocks[b], MASKED | COMPLEMENT)
         mptr = indptr if held is None else held.indptr.astype(self.ptr, copy=False)
-        mcols = nil.slots(self.a.idx) if held is None else held.cols
-        width = self.colmap.nslots
-        room = 0
-        if hashed:
-            terms = self._terms(device, whole, cols)
-            per_row = device.xp.diff(
-                device.xp.concatenate([device.zeros(1, np.int64), device.xp.cumsum(terms)])[indptr]
-            )
-            room = int(per_row.max()) if n else 0
-            room += 0 if held is None or not n else int(device.xp.diff(mptr).max())
-        marks = self.session.kernels.marks(device, self.a.blocks[b], room, width, hashed)
-        spec = Spec(ptr=self.ptr, idx=self.a.idx, hashed=hashed)
-        kernel, lengths = self.session.kernels.get("mxm_pattern", spec), device.empty(n, np.int64)
-        shared = n, indptr, cols, whole.indptr, whole.cols, mptr, mcols, flags, width, marks
-        pieces: list[Any] = []
-        progress = np.zeros(2, np.int64)
-        while progress[0] < n:
-            found = device.empty(max(width, COLUMNS), self.colmap.slot_type())
-            kernel(*shared, progress, lengths, found)
-            pieces.append(found[: progress[1]].copy() if progress[0] < n or pieces else found[: progress[1]])
-        found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0] if n else device.empty(0, self.a.idx)
-        pattern = Rows(offsets(device, lengths)[0], found, None, 0)
-        return self._fill(b, operands, tables, pattern, "mxm_rows")[0], None
+        mcols = self.session.nil(b).slots(self.a.idx) if held is None else held.cols
+        if self.spec.hashed:
+            longest = int(terms.max(initial=0)) + 1
+            barred = 0 if held is None or not n else int(np.diff(mptr).max())
+            marks = device.zeros(mxm_room(longest + barred, width, True), np.int64)
+        else:
+            longest, words = width, (width + 63) // 64
+            marks = device.zeros(words + (words + 63) // 64, np.uint64)
+        sums = device.full(longest if self.spec.hashed or not self.iso else 1, self._start, np_type)
+        lengths, progress = device.empty(n, np.int64), np.zeros(2, np.int64)
+        kernel, most, done = get("mxm_gustavson", self.spec), int(np.minimum(terms, width).sum()) + 1, 0
+        slot = np.dtype(self.colmap.slot_type())
+        each = slot.itemsize + (0 if self.iso else np.dtype(np_type).itemsize)
+        room = min(most, ROOM)
+        if room > LARGE:  # memory is taken where it is written to
+            room = min(room, device.memory()[0] // (2 * each))
+        room = min(most, max(room, width + 1))
+        # not from the device, whose large arrays keep their size
+        found, vals = np.empty(room, slot), np.empty(1 if self.iso else room, np_type)
+        while True:
+            given = found[done:], vals if self.iso else vals[done:]
+            kernel(*operands, terms, mptr, mcols, flags, width, *tables, marks, sums, progress, lengths, *given)
+            row, done = int(progress[0]), done + int(progress[1])
+            room = done
+            if row < n:  # as much as the rows so far had of their bounds, and at least one row more
+                left = int(np.minimum(terms[row:], width).sum())
+                room += max(int(left * min(1.1 * done / max(most - left, 1), 1.0)), int(min(terms[row], width))) + 1
+                host_room((room - len(found)) * each, f"{room} entries of a product")
+            found.resize(room, refcheck=False)
+            if not self.iso:
+                vals.resize(room, refcheck=False)
+            if row >= n:
+                break
+        return Rows(offsets(device, lengths)[0], found, vals, 0 if self.iso else 1), None
+
+    @property
+    def _start(self) -> Any:
+        """What sums begin with."""
+        return 0 if self.iso or self.op.monoid.is_any else self.op.monoid.start
 
     def _terms(self, device: Device, whole: Rows, cols: Any) -> Any:
         """How many terms each entry of A has."""

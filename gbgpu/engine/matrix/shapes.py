@@ -154,11 +154,24 @@ def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
         return take_rows(session, session.devices[b], gathered(session, store, b), ids.part(b, rowmap))
 
     if index.vector is None and p > 1:
-        parts = brought(session, store, index.ids(), rowmap)
+        wanted, plain = index.ids(), store.rowmap.order is None and rowmap.order is None
+        beside = plain and len(wanted) and wanted[-1] - wanted[0] == len(wanted) - 1 and ascending(wanted)
+        parts = (_beside if beside else brought)(session, store, wanted, rowmap)
     else:
         store = near_matrix(session, store)
         parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
     return store_of(session, rowmap, store.colmap, store.dtype, store.iso, parts)
+
+
+def _beside(session: Context, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -> list[Rows]:
+    """Rows that follow each other, as `brought` gives them: whole pieces of the blocks."""
+    wanted = near_pieces(session, store.iso, rowmap.tasks, _pieces(session, store, rowmap.bounds + ids[0]))
+
+    def part(task: Task) -> Rows:
+        rows = joined(session, store, task.device, wanted[task.block])
+        return rows._replace(vals=store.blocks[task.block].vals) if store.iso else rows
+
+    return session.over(rowmap.tasks, part, _seconds(session, store) * len(ids) / max(store.rowmap.n, 1))
 
 
 def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore | None:
