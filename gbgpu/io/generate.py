@@ -186,6 +186,14 @@ def rmat_edges(
     return _rmat(scale, edge_factor, seed, symmetric=symmetric, weights=weights, **shape).edges()
 
 
+def rmat_tuples(scale: int, edge_factor: int = 16, *, seed: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Number of vertices, tails and heads (int64) of the edges as they are drawn for `rmat`: with loops and repeats."""
+    drawn = _rmat(scale, edge_factor, seed, 0.57, 0.19, 0.19, symmetric=False, permute=True, weights=None)
+    with _memory(drawn.n, drawn.edges_drawn, False, None):
+        tails, heads = drawn.draw(0, drawn.units)
+    return drawn.n, tails.astype(np.int64), heads.astype(np.int64)
+
+
 def uniform_edges(n: int, degree: int = 16, *, seed: int, symmetric: bool = True, weights: Weights = None) -> Edges:
     """The arrays of `uniform`."""
     return _uniform(n, degree, seed, symmetric, weights).edges()
