@@ -391,7 +391,7 @@ def _finish(n: int, rows: np.ndarray, cols: np.ndarray, symmetric: bool, weights
         key = np.concatenate((key, cols * size + rows))
         key.sort()
         rows, cols = _split(key, size)
-    values = None if weights is None else _weigh(size, rows, cols, symmetric, weights)
+    values = None if weights is None else weigh(size, rows, cols, symmetric, weights)
     return n, rows.astype(np.int64), cols.astype(np.int64), values
 
 
@@ -405,7 +405,7 @@ def _split(key: np.ndarray, size: np.uint64) -> tuple[np.ndarray, np.ndarray]:
     return rows, key - rows * size
 
 
-def _weigh(
+def weigh(
     size: np.uint64, rows: np.ndarray, cols: np.ndarray, symmetric: bool, weights: tuple[int, int]
 ) -> np.ndarray:
     """Whole weights from lo to hi (int64), a hash of the edge."""
