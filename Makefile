@@ -12,11 +12,11 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu docs clean
+.PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu bench-compare docs clean
 
 help:
 	@sed -n '2,5s/^# *//p' Makefile
-	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | clean'
+	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | bench-compare BASE=commit | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error). The pip
 # that it brings may be years old, and takes longer to choose among wheels than it takes to install a new one.
@@ -89,6 +89,12 @@ else
 bench-gpu: $(VENV)/installed-test,cuda12
 	$(BIN)/python -m bench.gpu $(GRAPHS) $(ARGS)
 endif
+
+# This checkout beside the commit BASE, by turns; fails where it is surely slower than THRESHOLD times.
+DEVICES ?= cpu:2
+THRESHOLD ?= 1.1
+bench-compare: $(VENV)/installed-bench
+	$(BIN)/python -m bench.compare '$(BASE)' --devices '$(DEVICES)' --threshold $(THRESHOLD) $(ARGS)
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -1,5 +1,5 @@
 """The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
-`convert IN OUT`, `generate KIND`.
+`convert IN OUT`, `generate KIND`, `bench graph500|gap`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, iterations that
 do not converge); errors are one line on stderr.
@@ -26,7 +26,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import balancing, results, runs, training
+from algos import balancing, gap, graph500, results, runs, training
 from algos._iterations import ConvergenceError
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Paper, Progress
@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("--topology", action="store_true", help="also measure the links between the devices")
     info.set_defaults(command=show_info)
     run = add_run(commands)
-    for command in (info, run):
+    for command in (info, run, *add_bench(commands)):
         command.add_argument(
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3, sim:dgx1-v100, ..."
         )
@@ -182,6 +182,27 @@ def add_generate(commands: Any) -> None:
         )
         options.add_argument("-o", "--output", required=True, metavar="FILE", help=FILE)
         options.add_argument("--quiet", action="store_true", help=QUIET)
+
+
+def add_bench(commands: Any) -> list[argparse.ArgumentParser]:
+    benches = commands.add_parser("bench", help="run a published benchmark").add_subparsers(
+        required=True, metavar="BENCHMARK"
+    )
+    search = benches.add_parser("graph500", help="Graph500: breadth-first search and shortest paths, each validated")
+    search.set_defaults(command=bench_graph500)
+    search.add_argument("--scale", type=positive, default=20, metavar="S", help="2^S vertices (default: 20)")
+    search.add_argument("--edgefactor", type=positive, default=16, metavar="K", help="edges a vertex (default: 16)")
+    suite = benches.add_parser("gap", help="GAP: six kernels on five graphs, each trial verified")
+    suite.set_defaults(command=bench_gap, refuse=suite.error)
+    suite.add_argument("--scale", type=positive, default=16, metavar="S", help="about 2^S vertices (default: 16)")
+    kinds = ", ".join(gap.generators(1))
+    suite.add_argument("--graph", action="append", metavar="NAME[=FILE]", help=f"repeatable; among {kinds}")
+    suite.add_argument("--kernel", action="append", choices=gap.KERNELS, help="repeatable (default: all)")
+    suite.add_argument("--trials", type=positive, metavar="N", help="default: as the suite has it")
+    for bench in (search, suite):
+        bench.add_argument("--seed", type=training.seed, default=1, metavar="N", help="default: 1")
+        bench.add_argument("--quiet", action="store_true", help=QUIET)
+    return [search, suite]
 
 
 def positive(text: str) -> int:
@@ -339,6 +360,44 @@ def convert_graph(arguments: argparse.Namespace) -> int:
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
     say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
+    return 0
+
+
+def bench_graph500(arguments: argparse.Namespace) -> int:
+    begin(arguments)
+    with Progress(4, arguments.quiet or bool(gb.rank())) as progress:
+        try:
+            found = graph500.run(arguments.scale, arguments.edgefactor, arguments.seed, step=progress.step)
+        except VerificationError as error:
+            say(f"gbgpu: {error}")
+            return 1
+    print(json.dumps(dict(found)) if arguments.json else graph500.text(found))
+    return 0
+
+
+def bench_gap(arguments: argparse.Namespace) -> int:
+    kinds = list(gap.generators(1))
+    asked = [name.partition("=")[::2] for name in arguments.graph or kinds]
+    if unknown := [name for name, _ in asked if name not in kinds]:
+        arguments.refuse(f"--graph is one of {', '.join(kinds)}; came {unknown[0]!r}")
+    begin(arguments)
+    kernels, files = arguments.kernel or list(gap.KERNELS), {name: file for name, file in asked if file}
+    names, lines = list(dict(asked)), []
+    with Progress(len(names) * (1 + len(kernels)), arguments.quiet or bool(gb.rank())) as progress:
+        options = arguments.scale, arguments.seed, files, arguments.trials, progress.step
+        try:
+            lines.extend(gap.run(names, kernels, *options))
+        except VerificationError as error:
+            say(f"gbgpu: {error}")
+            return 1
+    if arguments.json:
+        print(json.dumps([line._asdict() for line in lines]))
+        return 0
+    table = Table("graph", "kernel", "trials", "average, s", "min, s", "max, s", title="GAP, every trial verified")
+    for graph, kernel, seconds in lines:
+        figures = (f"{value:.5f}" for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
+        table.add_row(escape(graph), kernel, str(len(seconds)), *figures)
+    Paper().print(table)
     return 0
 
 

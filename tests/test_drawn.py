@@ -208,7 +208,7 @@ class ByNumPy:
     def weighed(self, device, keys, row0, bits, n, symmetric, weights, dtype):
         rows, cols = (keys >> bits) + row0, keys & ((1 << bits) - 1)
         rows, cols = rows.astype(np.uint64), cols.astype(np.uint64)
-        return generate._weigh(np.uint64(n), rows, cols, symmetric, weights).astype(dtype)
+        return generate.weigh(np.uint64(n), rows, cols, symmetric, weights).astype(dtype)
 
     def Drawing(self, device, recipe, labels, first, last):
         return DrawnByNumPy(device, recipe, first, last)

@@ -1055,12 +1055,6 @@ def test_quoted_ids_are_no_head_of_a_table(tmp_path):
         gb.io.read(tmp_path / "few.csv")
 
 
-def test_graphalytics_vertices_name_the_file_of_edges(tmp_path):
-    (tmp_path / "A.v").write_text("1\n2\n3\n")
-    with pytest.raises(NotImplementedException, match=r'gb\.io\.read\("NAME\.e"\)'):
-        gb.io.read(tmp_path / "A.v")
-
-
 def test_forms_that_are_refused_say_what_reads_them(tmp_path):
     (tmp_path / "A.graph").write_text("% METIS\n3 2\n2\n1 3\n2\n")
     with pytest.raises(NotImplementedException, match="METIS") as caught:

@@ -3,6 +3,7 @@
 - By name: `read`, `write`, `form_of`.
 - Matrix Market: `mmread`, `mmwrite`.
 - Edge lists: `read_edgelist`, `write_edgelist`, `read_dimacs`, `write_dimacs`.
+- Graphalytics: `read_graphalytics`, `read_vertices`.
 - gbgpu's own form: `load`, `save`.
 - SciPy's: `read_npz`, `write_npz`.
 - Objects: `from_networkx`, `to_networkx`, `from_scipy_sparse`, `to_scipy_sparse`.
@@ -18,6 +19,7 @@ from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_ed
 from gbgpu.io.files import atomic_file
 from gbgpu.io.formats import SUFFIXES, form_of, read, write
 from gbgpu.io.generate import grid_road, rmat, uniform
+from gbgpu.io.graphalytics import read_graphalytics, read_vertices
 from gbgpu.io.matrixmarket import mmread, mmwrite
 from gbgpu.io.npz import read_npz, write_npz
 
@@ -34,7 +36,9 @@ __all__ = [
     "read",
     "read_dimacs",
     "read_edgelist",
+    "read_graphalytics",
     "read_npz",
+    "read_vertices",
     "rmat",
     "save",
     "to_networkx",

@@ -68,9 +68,3 @@ def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Mat
 def refuse_adjacency(source: Any, **options: Any) -> NoReturn:
     """Raise NotImplementedException, with the call that reads a METIS file (`.graph`) without weights."""
     raise NotImplementedException(message("a file with a line an edge", "METIS's adjacency lists", _ADJACENCY))
-
-
-def refuse_vertices(source: Any, **options: Any) -> NoReturn:
-    """Raise NotImplementedException, with the call that reads the graph of Graphalytics' list of vertices (`.v`)."""
-    hint = 'gb.io.read("NAME.e") reads its edges'
-    raise NotImplementedException(message("a file of edges", "Graphalytics' list of vertices", hint))

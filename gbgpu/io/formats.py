@@ -8,8 +8,9 @@ from gbgpu import Matrix, Vector
 from gbgpu.errors import InvalidValue, message
 from gbgpu.io import checks
 from gbgpu.io.binary import load, save
-from gbgpu.io.dialects import read_csv, read_konect, refuse_adjacency, refuse_vertices
+from gbgpu.io.dialects import read_csv, read_konect, refuse_adjacency
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
+from gbgpu.io.graphalytics import read_graphalytics, read_vertices
 from gbgpu.io.matrixmarket import mmread, mmwrite
 from gbgpu.io.npz import read_npz, write_npz
 from gbgpu.io.shares import alike, files_of
@@ -22,11 +23,12 @@ _FORMS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     "npz": (read_npz, write_npz),
 }
 _READ_ONLY: dict[str, Callable[..., Any]] = {"csv": read_csv, "konect": read_konect}
-_READ_ONLY |= {"metis": refuse_adjacency, "vertices": refuse_vertices}
+_READ_ONLY |= {"metis": refuse_adjacency, "vertices": read_vertices, "graphalytics": read_graphalytics}
 _SUFFIXES = {".mtx": "mtx", ".gbgpu": "gbgpu", ".gr": "dimacs", ".npz": "npz"} | dict.fromkeys(
     (".txt", ".tsv", ".el", ".wel"), "edgelist"
 )
-_ALSO_READ = {".csv": "csv", ".edges": "edgelist", ".e": "edgelist", ".graph": "metis", ".v": "vertices"}
+_ALSO_READ = {".csv": "csv", ".edges": "edgelist", ".e": "edgelist", ".graph": "metis"}
+_ALSO_READ |= {".v": "vertices", ".properties": "graphalytics"}
 _PACKED = (".gz", ".bz2", ".xz")
 SUFFIXES = ", ".join(_SUFFIXES)
 
@@ -79,7 +81,7 @@ def read(path: Any, **options: Any) -> Matrix | Vector:
     Raises
     ------
     NotImplementedException
-        For .graph, METIS's adjacency lists, and .v, Graphalytics' vertices.
+        For .graph, METIS's adjacency lists.
     FileFormatError, OSError
         And others, as the reader of the form.
 
@@ -93,6 +95,8 @@ def read(path: Any, **options: Any) -> Matrix | Vector:
     | .gbgpu | gbgpu's own | `load` |
     | .gr | DIMACS | `read_dimacs` |
     | .txt .tsv .el .wel .edges .e .csv, KONECT's out.NAME | edge lists | `read_edgelist` |
+    | .properties, with the .v and .e that it names | Graphalytics' | `read_graphalytics` |
+    | .v | the ids of Graphalytics' vertices, a Vector | `read_vertices` |
     | .npz | SciPy's | `read_npz` |
     """
     several = alike(lambda: files_of(path), "the files to read")

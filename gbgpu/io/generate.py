@@ -186,6 +186,14 @@ def rmat_edges(
     return _rmat(scale, edge_factor, seed, symmetric=symmetric, weights=weights, **shape).edges()
 
 
+def rmat_tuples(scale: int, edge_factor: int = 16, *, seed: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Number of vertices, tails and heads (int64) of the edges as they are drawn for `rmat`: with loops and repeats."""
+    drawn = _rmat(scale, edge_factor, seed, 0.57, 0.19, 0.19, symmetric=False, permute=True, weights=None)
+    with _memory(drawn.n, drawn.edges_drawn, False, None):
+        tails, heads = drawn.draw(0, drawn.units)
+    return drawn.n, tails.astype(np.int64), heads.astype(np.int64)
+
+
 def uniform_edges(n: int, degree: int = 16, *, seed: int, symmetric: bool = True, weights: Weights = None) -> Edges:
     """The arrays of `uniform`."""
     return _uniform(n, degree, seed, symmetric, weights).edges()
@@ -383,7 +391,7 @@ def _finish(n: int, rows: np.ndarray, cols: np.ndarray, symmetric: bool, weights
         key = np.concatenate((key, cols * size + rows))
         key.sort()
         rows, cols = _split(key, size)
-    values = None if weights is None else _weigh(size, rows, cols, symmetric, weights)
+    values = None if weights is None else weigh(size, rows, cols, symmetric, weights)
     return n, rows.astype(np.int64), cols.astype(np.int64), values
 
 
@@ -397,7 +405,7 @@ def _split(key: np.ndarray, size: np.uint64) -> tuple[np.ndarray, np.ndarray]:
     return rows, key - rows * size
 
 
-def _weigh(
+def weigh(
     size: np.uint64, rows: np.ndarray, cols: np.ndarray, symmetric: bool, weights: tuple[int, int]
 ) -> np.ndarray:
     """Whole weights from lo to hi (int64), a hash of the edge."""

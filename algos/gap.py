@@ -1,0 +1,192 @@
+"""The GAP benchmark suite: six kernels on five graphs, each trial timed and verified.
+
+Three graphs of the suite are files. Where none is named, a generated graph of the same kind stands in, and the name
+says so.
+
+Source: Beamer, Asanovic, Patterson, "The GAP Benchmark Suite", arXiv:1508.03619; trials as in its reference code.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gbgpu as gb
+from algos import verify
+from algos.betweenness import betweenness
+from algos.bfs import bfs
+from algos.components import connected_components
+from algos.graphs import both_ways, load
+from algos.pagerank import pagerank
+from algos.sssp import sssp
+from algos.triangles import triangle_count
+from gbgpu.io.generate import weigh
+
+ROOTS = 4  # searches of a trial of betweenness
+TOLERANCE, ITERATIONS = 1e-4, 1000  # of PageRank
+WEIGHTS = 1, 255
+EPSILON = float(np.finfo(np.float32).eps)  # what scores of betweenness may differ by, of the largest one
+TWITTER, WEB = 24, 38  # arcs a vertex of the suite's files
+
+
+class Kernel(NamedTuple):
+    """Trials; `run(graph, sources)`, with the next `roots` sources; `check(graph, sources, result)`."""
+
+    trials: int
+    roots: int
+    run: Callable[..., Any]
+    check: Callable[..., None]
+
+
+@dataclass
+class Graph:
+    """A graph of the suite: its matrix with weights, and the same with both directions of each arc."""
+
+    name: str
+    matrix: gb.Matrix
+    undirected: gb.Matrix
+    able: np.ndarray = field(init=False)  # vertices that have an arc
+
+    def __post_init__(self) -> None:
+        self.able = np.unique(self.matrix.to_coo(columns=False, values=False)[0])
+
+    def sources(self, roots: int, seed: int) -> Iterator[list[int]]:
+        """Sources of one trial after another; those of a trial differ."""
+        random = np.random.default_rng(seed)
+        while True:
+            yield random.choice(self.able, min(roots, self.able.size), replace=False).tolist()
+
+
+class Line(NamedTuple):
+    """A row of the table; seconds of each trial."""
+
+    graph: str
+    kernel: str
+    seconds: list[float]
+
+
+def check_betweenness(graph: Graph, sources: Sequence[int], found: gb.Vector) -> None:
+    """Scores over the largest one are those that Brandes' algorithm gives with SciPy's products."""
+    from scipy.sparse import csr_array
+
+    n = graph.matrix.nrows
+    rows, cols, _ = graph.matrix.to_coo()
+    A, sums = csr_array((np.ones(rows.size), (rows, cols)), shape=(n, n)), np.zeros(n)
+    for source in sources:
+        paths = np.zeros(n)
+        paths[source] = 1
+        levels, now = [], paths.copy()
+        while now.any():
+            levels.append(now > 0)
+            now = np.where(paths > 0, 0, A.T @ now)
+            paths += now
+        share = np.zeros(n)
+        for level, above in zip(levels[:0:-1], levels[-2::-1], strict=True):
+            below = np.divide(1 + share, paths, out=np.zeros(n), where=level)
+            share += np.where(above, paths * (A @ below), 0)
+        share[source] = 0
+        sums += share
+    mine = found.to_dense()
+    if len(sources) < n:  # a source has no part in its own paths, for which `betweenness` scales its score up
+        mine[list(sources)] *= 1 - 1 / len(sources)
+    scores, mine = (x / max(x.max(initial=0), 1e-300) for x in (sums, mine))
+    verify.check(abs(scores - mine) <= EPSILON, "betweenness: another score than by SciPy's products")
+
+
+KERNELS = {
+    "bfs": Kernel(64, 1, lambda g, at: bfs(g.matrix, at[0]), lambda g, at, out: verify.bfs(g.matrix, at[0], *out)),
+    "sssp": Kernel(64, 1, lambda g, at: sssp(g.matrix, at[0]), lambda g, at, out: verify.sssp(g.matrix, at[0], out)),
+    "pr": Kernel(
+        16,
+        0,
+        lambda g, at: pagerank(g.matrix, tol=TOLERANCE, max_iterations=ITERATIONS, dtype="FP32").ranks,
+        lambda g, at, out: verify.pagerank(g.matrix, out, tol=TOLERANCE),
+    ),
+    "cc": Kernel(
+        16,
+        0,
+        lambda g, at: connected_components(g.matrix),
+        lambda g, at, out: verify.connected_components(g.matrix, out),
+    ),
+    "bc": Kernel(16, ROOTS, lambda g, at: betweenness(g.matrix, at), check_betweenness),
+    "tc": Kernel(
+        3,
+        0,
+        lambda g, at: triangle_count(g.undirected),
+        lambda g, at, out: verify.triangles(g.undirected, out),
+    ),
+}
+
+
+def _drawn(make: Callable[..., gb.Matrix], *numbers: int, **options: Any) -> Callable[[int], gb.Matrix]:
+    return partial(make, *numbers, weights=WEIGHTS, name="A", **options)
+
+
+def generators(scale: int) -> dict[str, tuple[str, Callable[..., gb.Matrix]]]:
+    """What each graph is called, and what makes it from a seed; about 2**scale vertices each."""
+    rmat, n = gb.io.rmat, 1 << scale
+    return {
+        "kron": (f"kron (scale {scale})", _drawn(rmat, scale, 16)),
+        "urand": (f"urand (scale {scale})", _drawn(gb.io.uniform, n, 16)),
+        "road": (f"road (stand-in: grid, 2^{scale} vertices)", _drawn(gb.io.grid_road, round(n**0.5))),
+        "twitter": (f"twitter (stand-in: directed RMAT, scale {scale})", _drawn(rmat, scale, TWITTER, symmetric=False)),
+        "web": (
+            f"web (stand-in: directed RMAT in its own order, scale {scale})",
+            _drawn(rmat, scale, WEB, symmetric=False, permute=False),
+        ),
+    }
+
+
+def graph(name: str, scale: int, seed: int, file: str | None) -> Graph:
+    """A graph of the suite, of a file or made. Raises as `gb.io.read` and the generators."""
+    called, make = generators(scale)[name]
+    if file is None:
+        A = make(seed=seed)
+    else:
+        called, A = f"{name} ({file})", load(file, dup_op="min")
+        if A.ss.is_iso and A.nvals:  # a file without weights
+            rows, cols, _ = A.to_coo(values=False)
+            ends = (ids.astype(np.uint64) for ids in (rows, cols))
+            A = gb.Matrix.from_coo(rows, cols, weigh(np.uint64(A.nrows), *ends, True, WEIGHTS), **_shape(A), name="A")
+    return Graph(called, A, both_ways(A))
+
+
+def _shape(A: gb.Matrix) -> dict[str, int]:
+    return {"nrows": A.nrows, "ncols": A.ncols}
+
+
+def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> Line:
+    """The trials of one kernel. VerificationError for a wrong result. A call before compiles the kernels."""
+    kernel, seconds = KERNELS[name], list[float]()
+    kernel.run(graph, next(graph.sources(kernel.roots, seed)))
+    at = graph.sources(kernel.roots, seed)
+    for _ in range(trials or kernel.trials):
+        sources = next(at)
+        gb.synchronize()
+        start = perf_counter()
+        found = kernel.run(graph, sources)
+        gb.synchronize()
+        seconds.append(perf_counter() - start)
+        kernel.check(graph, sources, found)
+    return Line(graph.name, name, seconds)
+
+
+def run(
+    graphs: Sequence[str],
+    kernels: Sequence[str],
+    scale: int,
+    seed: int,
+    files: Mapping[str, str],
+    trials: int | None = None,
+    step: Callable[[str], None] = lambda text: None,
+) -> Iterator[Line]:
+    """A line for each kernel on each graph. `step` is told what begins."""
+    for name in graphs:
+        step(f"making {name}")
+        made = graph(name, scale, seed, files.get(name))
+        for kernel in kernels:
+            step(f"{kernel} on {made.name}")
+            yield measured(made, kernel, seed, trials)

@@ -1,0 +1,253 @@
+"""Graph500: its two searches on a Kronecker graph, each result validated, and its output block.
+
+Edges are tuples as they were drawn, self-loops and repeats included. Validation reads these tuples and the arrays that
+a kernel returned, with NumPy only.
+
+Source: the Graph 500 specification, version 2.0 (2017): kernels 1 to 3, validation, and output.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gbgpu as gb
+from algos.bfs import bfs
+from algos.sssp import shortest_path_tree
+from algos.verify import check, dense
+from gbgpu import settings
+from gbgpu.io.generate import rmat_tuples
+
+KEYS = 64  # searches of each kernel
+
+
+class Tuples(NamedTuple):
+    """Edges of 2**scale vertices: tails and heads (int64, size m) and weights in [0, 1) (float32, size m)."""
+
+    n: int
+    tails: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+
+
+class Searches(NamedTuple):
+    """Seconds, traversed edges and seconds of validation of each search of a kernel."""
+
+    seconds: list[float]
+    edges: list[int]
+    validation: list[float]
+
+
+def generated(scale: int, edgefactor: int, seed: int) -> Tuples:
+    """The tuples of a Kronecker graph, in random order."""
+    n, tails, heads = rmat_tuples(scale, edgefactor, seed=seed)
+    return Tuples(n, tails, heads, np.random.default_rng([seed, scale]).random(tails.size, dtype=np.float32))
+
+
+def constructed(edges: Tuples) -> gb.Matrix:
+    """Kernel 1: the symmetric matrix of all edges. Self-loops are left out, of repeats the lightest is kept.
+
+    Of several ranks each gives its share of the tuples.
+    """
+    share, shares = gb.rank(), processes()
+    mine = slice(edges.tails.size * share // shares, edges.tails.size * (share + 1) // shares)
+    tails, heads, weights = edges.tails[mine], edges.heads[mine], edges.weights[mine]
+    apart = tails != heads
+    tails, heads, weights = tails[apart], heads[apart], weights[apart]
+    arcs = (np.concatenate(pair) for pair in ((tails, heads), (heads, tails), (weights, weights)))
+    return gb.Matrix.from_coo(*arcs, "FP32", nrows=edges.n, ncols=edges.n, dup_op="min", name="A", local=True)
+
+
+def search_keys(edges: Tuples, seed: int, count: int = KEYS) -> np.ndarray:
+    """Distinct vertices that have an edge to another one, drawn at random; fewer than `count` if there are no more."""
+    apart = edges.tails != edges.heads
+    joined = np.zeros(edges.n, bool)
+    joined[edges.tails[apart]] = joined[edges.heads[apart]] = True
+    able = np.flatnonzero(joined)
+    return np.random.default_rng([seed, edges.n]).choice(able, min(count, able.size), replace=False)
+
+
+def validate_bfs(edges: Tuples, key: int, levels: np.ndarray, parents: np.ndarray) -> None:
+    """Check a search tree by the five rules of the specification; raises VerificationError.
+
+    `levels` and `parents` are int64, size n, -1 where the search does not reach.
+    """
+    reached, depth = tree(parents, key)
+    check((levels >= 0) == reached, "levels: a vertex has a level and a parent or neither")
+    check(~reached | (levels == depth), "2: an arc of the tree does not join levels that differ by one")
+    tails, heads = edges.tails, edges.heads
+    spans(edges, reached)
+    check(~reached[tails] | (abs(levels[tails] - levels[heads]) <= 1), "3: an edge spans more than one level", tails)
+    found = np.zeros(edges.n, bool)
+    found[heads[parents[heads] == tails]] = True
+    found[tails[parents[tails] == heads]] = True
+    found[key] = True
+    check(found | ~reached, "5: a vertex and its parent are not joined by an edge")
+
+
+def validate_sssp(edges: Tuples, key: int, distances: np.ndarray, parents: np.ndarray) -> None:
+    """Check a tree of shortest paths by the five rules of the specification; raises VerificationError.
+
+    `distances` (float32, size n) are infinite and `parents` (int64, size n) are -1 where the search does not reach.
+    Sums are rounded as those of the kernel, so that equality is exact.
+    """
+    reached, _ = tree(parents, key)
+    check(np.isfinite(distances) == reached, "distances: a vertex has a distance and a parent or neither")
+    check(distances[key : key + 1] == 0, "distances: that of the search key is not 0", np.array([key]))
+    spans(edges, reached)
+    joined, exact = np.zeros((2, edges.n), bool)
+    for tails, heads in ((edges.tails, edges.heads), (edges.heads, edges.tails)):
+        through = distances[tails] + edges.weights
+        check(~reached[tails] | (distances[heads] <= through), "3: an edge is shorter than the difference", heads)
+        child = parents[heads] == tails
+        joined[heads[child]] = True
+        exact[heads[child & (through == distances[heads])]] = True
+    joined[key] = exact[key] = True
+    check(joined | ~reached, "5: a vertex and its parent are not joined by an edge")
+    check(exact | ~reached, "2: an arc of the tree is not as long as the difference of its distances")
+
+
+def tree(parents: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which vertices a tree from `key` has, and how many arcs lead to each; 0 outside.
+
+    VerificationError unless the parents are a tree: the path from each vertex is doubled until it ends at the key.
+    """
+    n = parents.size
+    check((parents >= -1) & (parents < n), "1: a parent is not a vertex")
+    check(parents[key : key + 1] == key, "1: the search key is not its own parent", np.array([key]))
+    reached = parents >= 0
+    above = np.where(reached, parents, key)
+    check(reached[above], "1: a parent is outside the tree")
+    depth = (reached & (np.arange(n) != key)).astype(np.int64)
+    for _ in range(n.bit_length()):
+        if (above == key).all():
+            break
+        depth += depth[above]
+        above = above[above]
+    check(above == key, "1: parents form a cycle")
+    return reached, depth
+
+
+def spans(edges: Tuples, reached: np.ndarray) -> None:
+    """Check that the tree spans a whole component."""
+    check(reached[edges.tails] == reached[edges.heads], "4: an edge leads out of the tree", edges.tails)
+
+
+def traversed(edges: Tuples, parents: np.ndarray) -> int:
+    """Tuples within the component of a search, repeats and self-loops included."""
+    return int(np.count_nonzero(parents[edges.tails] >= 0))
+
+
+def searched(
+    edges: Tuples,
+    keys: np.ndarray,
+    kernel: Callable[[int], Any],
+    missing: float,
+    validate: Callable[[Tuples, int, np.ndarray, np.ndarray], None],
+) -> Searches:
+    """Run a kernel once from each key, and validate each result. One search before compiles the kernels."""
+    found = Searches([], [], [])
+    kernel(int(keys[0]))
+    for key in keys.tolist():
+        gb.synchronize()
+        start = perf_counter()
+        measure, parents = kernel(key)
+        gb.synchronize()
+        found.seconds.append(perf_counter() - start)
+        start = perf_counter()
+        measures, above = dense(measure, missing)[0], dense(parents, -1)[0]
+        validate(edges, key, measures, above)
+        found.edges.append(traversed(edges, above))
+        found.validation.append(perf_counter() - start)
+    return found
+
+
+def run(
+    scale: int, edgefactor: int = 16, seed: int = 1, count: int = KEYS, step: Callable[[str], None] = lambda text: None
+) -> list[tuple[str, int | float]]:
+    """The lines of the output block. VerificationError for the first result that is wrong.
+
+    `step` is told what begins.
+    """
+    step("generating")
+    start = perf_counter()
+    edges = generated(scale, edgefactor, seed)
+    generation = perf_counter() - start
+    step("construction")
+    constructed(generated(min(scale, 10), edgefactor, seed))  # compiles the kernels
+    gb.synchronize()
+    start = perf_counter()
+    A = constructed(edges)
+    gb.synchronize()
+    construction = perf_counter() - start
+    keys = search_keys(edges, seed, count)
+    if not keys.size:
+        raise gb.errors.InvalidValue(gb.errors.message("a graph with edges", f"none at scale {scale}", "--scale 10"))
+    step("breadth-first search")
+    trees = searched(edges, keys, lambda key: bfs(A, key), -1, validate_bfs)
+    step("shortest paths")
+    paths = searched(edges, keys, lambda key: shortest_path_tree(A, key), np.inf, validate_sssp)
+    return [
+        ("SCALE", scale),
+        ("edgefactor", edgefactor),
+        ("NBFS", keys.size),
+        ("graph_generation", generation),
+        ("num_mpi_processes", processes()),
+        ("construction_time", construction),
+        *lines("bfs  {}_time", trees.seconds),
+        *lines("sssp {}_time", paths.seconds),
+        *lines("{}_nedge", trees.edges),
+        *rates("bfs ", trees),
+        *rates("sssp", paths),
+        *lines("bfs  {}_validate", trees.validation),
+        *lines("sssp {}_validate", paths.validation),
+    ]
+
+
+def text(found: Sequence[tuple[str, int | float]]) -> str:
+    """The output block as the reference code prints it: names, and numbers from column 33."""
+    return "\n".join(f"{name + ':':<32}{value:.11g}" for name, value in found)
+
+
+def processes() -> int:
+    """How many processes run the session."""
+    ranks = settings.ranks_in_force()
+    return 1 if ranks is None else ranks.size
+
+
+def lines(name: str, values: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """The statistics of some values."""
+    yield from ((name.format(label), value) for label, value in statistics(values).items())
+
+
+def rates(kernel: str, found: Searches) -> Iterator[tuple[str, float]]:
+    """Traversed edges a second: the statistics of seconds an edge, inverted.
+
+    The deviation is the standard error of the harmonic mean (Norris, Ann. Math. Stat. 11(4), 1940).
+    """
+    each = statistics([seconds / edges for seconds, edges in zip(found.seconds, found.edges, strict=True)])
+    quartiles = {"min": "max", "firstquartile": "thirdquartile", "median": "median"}
+    quartiles |= {"thirdquartile": "firstquartile", "max": "min"}
+    yield from ((f"{kernel} {label}_TEPS", 1 / each[other]) for label, other in quartiles.items())
+    yield f"{kernel} harmonic_mean_TEPS", 1 / each["mean"]
+    yield f"{kernel} harmonic_stddev_TEPS", each["stddev"] / each["mean"] ** 2 / sqrt(max(len(found.edges) - 1, 1))
+
+
+def statistics(values: Sequence[float]) -> dict[str, float]:
+    """Quartiles as the reference code has them, mean and sample standard deviation."""
+    ordered, last = sorted(values), len(values) - 1
+
+    def between(low: int, high: int) -> float:
+        return (ordered[low] + ordered[high]) / 2
+
+    return {
+        "min": ordered[0],
+        "firstquartile": between(last // 4, (last + 1) // 4),
+        "median": between(last // 2, (last + 1) // 2),
+        "thirdquartile": between(last - last // 4, last - (last + 1) // 4),
+        "max": ordered[-1],
+        "mean": float(np.mean(values)),
+        "stddev": float(np.std(values, ddof=1)) if last else 0.0,
+    }
