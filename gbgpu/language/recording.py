@@ -460,7 +460,7 @@ class Loop(Recording):
     @property
     def over(self) -> bool:
         """Whether no round is left."""
-        return self.converged or self.rounds == self.max_iterations
+        return self._converged or self._rounds == self.max_iterations
 
     def begin(self) -> None:
         """Begin to run: no round is done."""
@@ -474,13 +474,13 @@ class Loop(Recording):
 
     def tell(self) -> None:
         """Call `on_iteration`, if this round is one of `every`."""
-        if self._call is not None and self.rounds % self._every == 0:
-            self._call(self.rounds)
+        if self._call is not None and self._rounds % self._every == 0:
+            self._call(self._rounds)
 
     @property
     def next_told(self) -> int | None:
         """The next round after which `on_iteration` is to be called; None for none."""
-        return None if self._call is None else (self.rounds // self._every + 1) * self._every
+        return None if self._call is None else (self._rounds // self._every + 1) * self._every
 
     def planned(self) -> None:
         """Every statement once, while plans are wanted and nothing runs."""
