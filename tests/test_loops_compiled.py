@@ -35,7 +35,7 @@ from gbgpu.device import rounds as on_gpus
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import dealing, direction, moving, sharing
-from gbgpu.engine.loop import body, captured, journal, kept, limits, solo, tapes, writing
+from gbgpu.engine.loop import body, captured, journal, kept, limits, solo, tapes, ways, writing
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.lent import Lent
@@ -1397,6 +1397,23 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
         hows.append(it.how)
     if machine.startswith("cuda:0") and gb.settings.resident == "always":
         assert "two kinds" in hows[-1], hows
+
+
+@threads_too
+def test_what_searches_pushed_at_a_loss_is_pulled_when_they_come_again(machine, monkeypatch):
+    """On GPUs a second search is captured at once: in both directions, also where the matrix did not lie for pulls."""
+    rng, n, kernels = np.random.default_rng(5), 2000, gb.settings.session().kernels
+    A = gb.Matrix.from_coo(*rng.integers(0, n, (2, 40 * n)), True, nrows=n, ncols=n, dup_op="any")
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=1e-6, push_edge=1e-6, turn=1e6, step=0.0))
+    monkeypatch.setattr(ways, "THIN", 1000)
+    expected, depth = by_python(A)
+    for _ in range(4):
+        it, level, q = levels(A)
+        assert level.isequal(expected) and it.rounds == depth and it.converged and q.nvals == 0
+    if machine.startswith("cuda:0") and gb.settings.resident == "always":
+        assert A._store.transposed is not None and "two kinds" in it.how, it.how
+    elif machine.startswith("cpu"):
+        assert A._store.transposed is None and A._store.rented > 0
 
 
 @threads_too

@@ -41,18 +41,19 @@ def turned(session: Any, loop: Any, pinned: dict[int, Statement]) -> dict[int, S
     choose by counts."""
     if session.devices[0].captures != "graph" or settings.resident == "never":
         return None
-    found = {id(each): _in_turn(each, pinned[id(each)]) for each in among(round_of(loop)[0])}
+    found = {id(each): _in_turn(session, each, pinned[id(each)]) for each in among(round_of(loop)[0])}
     return None if not any(found.values()) else {key: found.get(key) or each for key, each in pinned.items()}
 
 
-def _in_turn(statement: Statement, pinned: Statement) -> Statement | None:
-    x, took = vector_of(statement.expr), direction_of(pinned)
+def _in_turn(session: Any, statement: Statement, pinned: Statement) -> Statement | None:
+    expr, took = statement.expr, direction_of(pinned)
+    x = vector_of(expr)
     if x is None or took is None or "direction" in statement.hints or x._store.form not in FRONTIERS.values():
         return None
     other = "push" if took == "pull" else "pull"
-    held = there(statement.expr, other)
-    if held is None:
-        return None
-    # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
-    turns = ends_soon(statement.expr.op.monoid) and held.nvals >= max(THIN, ROADS * held.rowmap.n)
-    return directed(statement, other) if other == "push" or turns else None
+    if other == "pull":
+        # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
+        held = there(session, expr, took) if ends_soon(expr.op.monoid) else None
+        if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
+            return None
+    return None if there(session, expr, other) is None else directed(statement, other)
