@@ -23,6 +23,7 @@ from algos.graphs import both_ways, load
 from algos.pagerank import pagerank
 from algos.sssp import sssp
 from algos.triangles import triangle_count
+from gbgpu.errors import InvalidValue, message
 from gbgpu.io.generate import weigh
 
 ROOTS = 4  # searches of a trial of betweenness
@@ -141,7 +142,7 @@ def generators(scale: int) -> dict[str, tuple[str, Callable[..., gb.Matrix]]]:
 
 
 def graph(name: str, scale: int, seed: int, file: str | None) -> Graph:
-    """A graph of the suite, of a file or made. Raises as `gb.io.read` and the generators."""
+    """A graph of the suite, of a file or made. InvalidValue if it has no edges; else as `gb.io.read` and generators."""
     called, make = generators(scale)[name]
     if file is None:
         A = make(seed=seed)
@@ -151,6 +152,8 @@ def graph(name: str, scale: int, seed: int, file: str | None) -> Graph:
             rows, cols, _ = A.to_coo(values=False)
             ends = (ids.astype(np.uint64) for ids in (rows, cols))
             A = gb.Matrix.from_coo(rows, cols, weigh(np.uint64(A.nrows), *ends, True, WEIGHTS), **_shape(A), name="A")
+    if not A.nvals:
+        raise InvalidValue(message("a graph with edges", f"none in {called}", "--scale 10"))
     return Graph(called, A, both_ways(A))
 
 

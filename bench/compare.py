@@ -132,6 +132,11 @@ def main() -> int:
     if options.worker:
         worker(options.devices, options.graph)
         return 0
+    if min(options.pairs, options.rounds) < 1:
+        parser.error(f"expected at least 1 pair and 1 round; came {options.pairs} and {options.rounds}")
+    known = ["git", "rev-parse", "--verify", "--quiet", f"{options.base}^{{commit}}"]
+    if subprocess.run(known, cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
+        parser.error(f"expected a commit of this repository; came {options.base!r}. Hint: BASE=HEAD~1")
     slower, rows = [], list(options.rows)
     here, there, ratios = ({row: list[float]() for row in rows} for _ in range(3))
     with checkout(options.base) as folder:

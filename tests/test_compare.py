@@ -1,7 +1,9 @@
-"""`make bench-compare`: the interval of the median."""
+"""`make bench-compare`: its options, and the interval of the median."""
 
 import numpy as np
+import pytest
 
+from bench import compare
 from bench.compare import interval
 
 
@@ -15,3 +17,11 @@ def test_the_interval_has_the_median_as_often_as_it_says():
     for n in (6, 15, 40):
         held = [low <= 1 <= high for low, high in (interval((2 * random.random(n)).tolist()) for _ in range(2000))]
         assert 0.94 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize("words", [[""], ["no-such-commit"], ["HEAD", "--pairs", "0"], ["HEAD", "--rounds", "0"]])
+def test_wrong_options_are_refused_at_once(words, monkeypatch, capfd):
+    monkeypatch.setattr("sys.argv", ["compare", *words])
+    with pytest.raises(SystemExit) as ended:
+        compare.main()
+    assert ended.value.code == 2 and "expected" in capfd.readouterr().err

@@ -45,6 +45,8 @@ def test_files_take_the_place_of_stand_ins(capsys, tmp_path):
     assert "every trial verified" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["bench", "gap", "--graph", "mars"])
+    file.write_text("")
+    assert main(words) == 3 and "a graph with edges" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", gap.KERNELS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gbgpu as gb
-from gbgpu.errors import FileFormatError
+from gbgpu.errors import FileFormatError, IndexOutOfBound
 
 FILES = {
     "g.properties": "# a graph\ngraph.g.vertex-file = g.v\ngraph.g.edge-file = g.e\ngraph.g.directed = false\n"
@@ -71,9 +71,11 @@ def test_files_that_are_packed(written):
         ("g.v", "7", "seven", "g.v: line 3"),
         ("g.v", "7", "30", "g.v: line 3: expected each vertex once"),
         ("g.v", "7", "-7", "g.v: line 3: expected ids"),
+        ("g.v", "7", f"{2**63 - 1}", "g.v: line 3: expected ids"),
         ("g.v", "7\n", "", "line 5: expected meta.vertices = 3"),
         ("g.e", "7 30", "8 30", "g.e: line 2: expected an end that is in g.v"),
-        ("g.e", "7 30", "7 7", "g.e: line 2"),
+        ("g.e", "7 30", "7 7", "g.e: line 2: expected two different ids"),
+        ("g.e", "7 30", "-7 30", "g.e: line 2: expected a row id from 0"),
         ("g.e", "1.25", "", "g.e: line 2"),
         ("g.e", "1.25", "x", "g.e: line 2"),
         ("g.e", "2 900 3\n", "", "line 6: expected meta.edges = 2"),
@@ -86,6 +88,6 @@ def test_files_that_are_packed(written):
     ],
 )
 def test_what_is_wrong_is_told(written, file, old, new, told):
-    with pytest.raises((FileFormatError, ValueError)) as caught:
+    with pytest.raises((FileFormatError, IndexOutOfBound, ValueError)) as caught:
         gb.io.read(written(file, old, new))
     assert re.search(told, str(caught.value)), str(caught.value)

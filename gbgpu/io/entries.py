@@ -186,7 +186,7 @@ class _Reader:
                 hint = f"ids in this file begin at {layout.first}"
                 raise IndexOutOfBound(f"{self.text.where()}: " + message(expected, shown(word), hint))
         if ids[0] == ids[1] and not layout.diagonal:
-            raise malformed(self.text.line, "no entry on the diagonal of a skew-symmetric matrix", shown(text))
+            raise malformed(self.text.line, "two different ids, as no entry may stand on the diagonal", shown(text))
         return ids[0], ids[1]
 
     def _word(self, word: bytes) -> Any:

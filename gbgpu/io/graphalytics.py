@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
-from gbgpu.errors import FileFormatError, message
+from gbgpu.errors import FileFormatError, IndexOutOfBound, message
 from gbgpu.io import checks, entries, shares
 from gbgpu.io.entries import Layout
 from gbgpu.io.files import Source, check_rows, open_bytes
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
 from gbgpu.io.text import MOST, Text, malformed, shown, whole
 
+LARGEST = 2**63 - 1  # ids of edges are below it
 Properties = dict[str, tuple[str, int]]  # key -> value, number of its line
 
 
@@ -55,10 +56,10 @@ def _ids(source: Any, limit: int | None) -> np.ndarray:
 
     values = shares.whole(source, limit, begin)[0].values
     ids = np.zeros(0, np.int64) if values is None else values
-    if ids.size and (ids.dtype != np.int64 or ids.min() < 0):
-        wrong = next(int(value) for value in ids if value < 0 or value >= 1 << 63)
+    if ids.size and (ids.min() < 0 or ids.max() >= LARGEST):
+        wrong = next(int(value) for value in ids if not 0 <= value < LARGEST)
         where = _line_of(source, limit, lambda found: found[:1] == [str(wrong).encode()])
-        raise FileFormatError(f"{where}{message('ids of vertices from 0 to 2**63 - 1', wrong)}")
+        raise FileFormatError(f"{where}{message('ids of vertices from 0 to 2**63 - 2', wrong)}")
     ordered = np.sort(ids)
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if again.size:
@@ -110,6 +111,8 @@ def read_graphalytics(source: Any, *, dtype: Any = None, limit: int | None = Non
     FileFormatError
         If a file is malformed, a property is missing, an edge is a loop or has an end that is no vertex, or the numbers
         of vertices and edges are not those of the properties; the message has the file and the line number.
+    IndexOutOfBound
+        If an end of an edge is below 0 or above 2**63 - 2.
     ValueError
         If an edge comes twice.
     OSError
@@ -151,7 +154,7 @@ def _in(path: str, work: Callable[[], Any]) -> Any:
     """work(); what is wrong with a file is told with its name."""
     try:
         return work()
-    except (FileFormatError, ValueError) as error:
+    except (FileFormatError, IndexOutOfBound, ValueError) as error:
         error.args = (f"{os.path.basename(path)}: {error}",)
         raise
 
