@@ -72,9 +72,7 @@ def slices_of(device: Any, block: Any, width: int, held: int, reads_a: bool) -> 
     return (None, []) if values is None else (slices, values)
 
 
-def _made(
-    device: Any, block: Any, width: int, held: int, valued: bool, segments: int | None
-) -> tuple[Any, list[Any]]:
+def _made(device: Any, block: Any, width: int, held: int, valued: bool, segments: int | None) -> tuple[Any, list[Any]]:
     """Slices and values. Slices are () where a stream is faster, None where room is short. `segments`: None if these
     are to be chosen."""
     each = min((device.shared - SPARE) // ROUND * ROUND // held, 1 << 16)

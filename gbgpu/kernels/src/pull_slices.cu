@@ -101,7 +101,7 @@ KERNEL_1024 pull_slices(const T_B *xvals, i64 nx, i64 width, i64 segments, i64 p
         __syncthreads();
 #pragma unroll 4
         for (int i = threadIdx.x; i < packs; i += blockDim.x)
-            ((int4 *)segment)[i] = __ldg((const int4 *)from + i);
+            ((int4 *)segment)[i] = load((const int4 *)from + i);
         for (int i = packs * (16 / (int)sizeof(T_B)) + threadIdx.x; i < many; i += blockDim.x)
             segment[i] = load(from + i);
         for (i64 part = blockIdx.x; part < parts; part += gridDim.x) {
