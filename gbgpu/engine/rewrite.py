@@ -169,7 +169,6 @@ def selection(session: Any, index: Index) -> Any:
     matrix = _new((len(index), index.n), BOOL, None)
     over = session.maps.of(index.size) if index.vector is None else session.content(index.vector).map
     rowmap, colmap = over, session.maps.pair(index.size, index.n, over.p)[1]
-
     def made() -> MatrixStore:
         ids = shapes.Ids(session, index, colmap, rowmap)
 
