@@ -71,6 +71,7 @@ def products() -> list[tuple[str, Spec]]:
     for op in streamed:
         stream = Spec(op=op, a=op.multiply.dtypes[0], b=op.multiply.dtypes[1], out=op.return_type)
         found += [("pull_stream", stream), ("pull_stream", stream._replace(partial=True)), ("pull_far", stream)]
+        found.append(("pull_slices", stream))
     mixed = Spec(op=semiring.min_plus[FP64], a=INT32, b=FP32, out=FP32, ptr="int64", idx="int64")
     return [*found, ("pull", mixed), ("push", mixed._replace(out=None))]
 

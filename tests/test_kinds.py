@@ -14,7 +14,7 @@ from gbgpu.kernels.gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES
 from gbgpu.kernels.kinds import CONSTANTS, KINDS, argument
 
-CPU = [kind for kind in KINDS if kind not in ("pull_stream", "pull_far")]
+CPU = [kind for kind in KINDS if kind not in ("pull_stream", "pull_slices", "pull_far")]
 HEAD = r"KERNEL\w*(?:\([^)]*\))?\s+(\w+)\s*\(([^)]*)\)"
 
 

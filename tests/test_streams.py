@@ -184,7 +184,7 @@ def test_views_without_room_are_tried_less_and_less_often(device):
         return "made"
 
     while len(found) < 99:
-        found.append(streams._kept(device, views, "likely", make))
+        found.append(streams.kept(device, views, "likely", make))
     assert tries == [1, 2, 4, 8, 16, 32] and found == [None] * 31 + ["made"] * 68
 
 

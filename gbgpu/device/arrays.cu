@@ -371,3 +371,123 @@ extern "C" __global__ void ranked(const long long *keys, const long long *counts
         if (counts[id] && (i + 1 == n || !counts[(int)keys[i + 1]])) sums[1] = i + 1;
     }
 }
+// Rows as pieces of at most PIECE entries in lists, as kernels/gpu_streams.py tells: list l has the codes from l * width
+// on, the last one all others. Of each list and row: the entries, and the pieces that these are.
+const int PIECE = 128, WINDOW = 16384;
+__device__ int list_of(int code, long long width, int last) { return (int)min(code / width, (long long)last); }
+#define OF_ROWS(row, n) \
+    for (long long row = FIRST / 32; row < n; row += gridDim.x * (long long)blockDim.x / 32)
+#define LIST_COUNTS(size, type) \
+extern "C" __global__ void list_counts##size(const type *indptr, const int *codes, long long n, long long width, \
+                                             long long last, int *counts) { \
+    const int lane = threadIdx.x % 32; \
+    OF_ROWS(row, n) { \
+        const long long end = indptr[row + 1]; \
+        for (long long first = indptr[row]; first < end; first += 32) { \
+            const int list = first + lane < end ? list_of(codes[first + lane], width, (int)last) : -1; \
+            const unsigned peers = __match_any_sync(~0u, list); \
+            if (list >= 0 && lane == __ffs(peers) - 1) atomicAdd(counts + list * n + row, __popc(peers)); \
+        } \
+    } \
+}
+LIST_COUNTS(4, int)
+LIST_COUNTS(8, long long)
+extern "C" __global__ void piece_counts(const int *counts, int *pieces, long long n) {
+    EACH(i, n) pieces[i] = (counts[i] + PIECE - 1) / PIECE;
+}
+// Keys that sort pieces by window, long ones first, then as they are numbered; and how many pieces a row has in all.
+extern "C" __global__ void piece_keys(const int *counts, const long long *firsts, long long *keys, long long n,
+                                      long long lists) {
+    const long long windows = (n + WINDOW - 1) / WINDOW;
+    EACH(i, n * lists) {
+        const long long window = i / n * windows + i % n / WINDOW;
+        for (long long piece = firsts[i]; piece < firsts[i + 1]; piece++) {
+            const long long length = min((long long)PIECE, counts[i] - (piece - firsts[i]) * PIECE);
+            keys[piece] = window << 40 | (255 - length) << 32 | piece;
+        }
+    }
+}
+extern "C" __global__ void row_pieces(const long long *firsts, int *out, long long n, long long lists) {
+    EACH(row, n) {
+        long long found = 0;
+        for (long long l = 0; l < lists; l++) found += firsts[l * n + row + 1] - firsts[l * n + row];
+        out[row] = (int)found;
+    }
+}
+// Of sorted keys: the cell of each piece, what each cell has, and the groups of four entries of each 32 cells. Pieces
+// of a window begin with `before` among the sorted, and with `base` among the cells.
+extern "C" __global__ void piece_cells(const long long *keys, const long long *before, const long long *base, int *cells,
+                                       unsigned char *lengths, int *widths, long long n) {
+    EACH(i, n) {
+        const long long key = keys[i], window = key >> 40, cell = base[window] + i - before[window];
+        const int length = 255 - (int)(key >> 32 & 255);
+        cells[(unsigned)key] = (int)cell;
+        lengths[cell] = (unsigned char)length;
+        if (cell % 32 == 0) widths[cell / 32] = (length + 3) / 4;
+    }
+}
+extern "C" __global__ void row_cells(const long long *firsts, const int *cells, const long long *ptr, int *out,
+                                     long long n, long long lists) {
+    EACH(row, n) {
+        long long at = ptr[row];
+        for (long long l = 0; l < lists; l++)
+            for (long long piece = firsts[l * n + row]; piece < firsts[l * n + row + 1]; piece++)
+                out[at++] = cells[piece];
+    }
+}
+// Where each entry goes: four of a piece side by side, then those of the next cell. The codes of all lists but the last
+// one, of 16 bits, end at `split`.
+#define PIECED(size, type) \
+extern "C" __global__ void pieced##size(const type *indptr, const int *codes, long long n, long long width, \
+                                        long long last, const long long *firsts, const int *cells, \
+                                        const long long *offs, long long split, unsigned short *near, int *far, \
+                                        long long *places) { \
+    __shared__ int before[8][32]; \
+    const int lane = threadIdx.x % 32; \
+    int *mine = before[threadIdx.x / 32]; \
+    OF_ROWS(row, n) { \
+        const long long end = indptr[row + 1]; \
+        mine[lane] = 0; \
+        __syncwarp(); \
+        for (long long first = indptr[row]; first < end; first += 32) { \
+            const int code = first + lane < end ? codes[first + lane] : 0; \
+            const int list = first + lane < end ? list_of(code, width, (int)last) : -1; \
+            const unsigned peers = __match_any_sync(~0u, list); \
+            const int rank = list < 0 ? 0 : mine[list] + __popc(peers & ((1u << lane) - 1)); \
+            __syncwarp(); \
+            if (list >= 0 && lane == __ffs(peers) - 1) mine[list] += __popc(peers); \
+            __syncwarp(); \
+            if (list < 0) continue; \
+            const int cell = cells[firsts[list * n + row] + rank / PIECE]; \
+            const long long place = (offs[cell / 32] + rank % PIECE / 4) * 128 + cell % 32 * 4 + rank % 4; \
+            if (list < last) near[place] = (unsigned short)(code - list * width); \
+            else far[place - split] = code; \
+            places[first + lane] = place; \
+        } \
+        __syncwarp(); \
+    } \
+}
+PIECED(4, int)
+PIECED(8, long long)
+#define SPREAD(size, type) \
+extern "C" __global__ void spread##size(const long long *places, const type *in, type *out, long long n) { \
+    EACH(i, n) out[places[i]] = in[i]; \
+}
+SPREAD(1, unsigned char)
+SPREAD(2, unsigned short)
+SPREAD(4, unsigned)
+SPREAD(8, unsigned long long)
+// Where parts of equal cost begin among n slices of cells, whose groups of entries begin at offs; from `first` on.
+extern "C" __global__ void evenly(const long long *offs, long long n, long long parts, long long first, int *out) {
+    const long long each = 2, all = offs[n] - offs[0] + each * n; /* a slice costs as much as so many groups more */
+    EACH(i, parts + 1) {
+        const long long cost = all * i / parts;
+        long long low = 0, high = n;
+        while (low < high) {
+            const long long middle = (low + high) / 2;
+            if (offs[middle] - offs[0] + each * middle < cost) low = middle + 1;
+            else high = middle;
+        }
+        out[i] = (int)(first + low);
+    }
+}

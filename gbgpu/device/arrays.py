@@ -11,19 +11,21 @@ import numpy as np
 from .nvrtc import BYTES
 
 BLOCK = 256  # threads
+ROWS = "list_counts", "pieced"
+PIECES = "piece_counts", "piece_keys", "piece_cells", "row_pieces", "row_cells", "evenly"
 TEXT = BYTES + (Path(__file__).parent / "arrays.cu").read_text()
 
 
 def functions() -> list[str]:
     """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
-    sized = "fill", "copy", "take", "fetch", "cut", "empties", "longest", "differ", "kept", "where"
+    sized = "fill", "copy", "take", "fetch", "cut", "empties", "longest", "differ", "kept", "where", "spread"
     names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
-    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first"
+    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first", *ROWS
     names += [f"{work}{size}" for work in doubled for size in (4, 8)]
     pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
     names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
     names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]
-    return [*names, "falling", "ranked", "packed"]
+    return [*names, "falling", "ranked", "packed", *PIECES]
 
 
 def id_code(ids: Any) -> int:

@@ -79,7 +79,7 @@ def _placing() -> Any:
 
 
 def info(gpu: int) -> dict[str, Any]:
-    """What a GPU is: name, kind, memory (bytes), arch, processors, l2 (bytes)."""
+    """What a GPU is: name, kind, memory (bytes), arch, processors, l2 and shared (bytes; of a block)."""
     properties = cupy.cuda.runtime.getDeviceProperties(gpu)
     return {
         "name": properties["name"].decode(),
@@ -89,6 +89,7 @@ def info(gpu: int) -> dict[str, Any]:
         "arch": f"sm_{properties['major']}{properties['minor']}",
         "processors": int(properties["multiProcessorCount"]),
         "l2": int(properties["l2CacheSize"]),
+        "shared": int(properties["sharedMemPerBlockOptin"]),
     }
 
 
@@ -148,6 +149,7 @@ class CudaDevice(Arrays):
         self.processors: int = found["processors"]
         begin(TEXT, self.arch)
         self.l2: int = found["l2"]  # bytes
+        self.shared: int = found["shared"]  # bytes of shared memory that a block may have
         self.total: int = found["memory"]
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 TILE = 1024  # entries, as in arrays.cu
+PIECE, WINDOW = 128, 16384  # entries of a piece at most, and rows whose pieces are sorted by length, as there
 
 
 class Begun:

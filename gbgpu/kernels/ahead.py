@@ -12,8 +12,8 @@ from ..modes import Changed
 from ..trace import aside, compiling
 from . import cpu
 from .cpu import CpuKernels
-from .gpu import GpuKernels, compile
-from .interface import Spec, sums_whole_rows
+from .gpu import GpuKernels, compile, prepared
+from .interface import Spec
 from .kernel import CALLER
 from .replay import RUNNER
 
@@ -34,10 +34,7 @@ class Rehearsal(CpuKernels):
 
     def get(self, kind: str, spec: Spec) -> Any:
         self._asked[kind, spec] = None
-        if kind == "pull" and sums_whole_rows(spec):  # GPUs take large matrices as a stream
-            self._asked.update(
-                dict.fromkeys(("pull_stream", spec._replace(partial=partial)) for partial in (False, True))
-            )
+        self._asked.update(dict.fromkeys(prepared(kind, spec)))
         return super().get(kind, spec)
 
 

@@ -17,7 +17,7 @@ from ..device import nvrtc
 from ..device.store import Recent
 from ..semiring._types import BOOL
 from ..trace import aside, compiling
-from . import gpu_streams
+from . import gpu_slices, gpu_streams
 from .gpu_source import fused, source, thunk_type
 from .interface import (
     MASKED,
@@ -53,7 +53,7 @@ ABSENT = ("mxm_rows", "mxm_gustavson", "mxm_terms")  # kinds of ways to multiply
 WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
 # Kinds that most time is spent in: to compile them fast makes some a third slower.
-LONG_RUNS = {"pull", "pull_stream", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
+LONG_RUNS = {"pull", "pull_stream", "pull_slices", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
 LONG_RUNS |= {"relax", "mxm_dot", "mxm_dense", "mxm_expand"}
 ENTRIES = ("matrix_select", "matrix_apply", "matrix_scale")  # kinds that take entries of matrices, not rows
 
@@ -132,8 +132,14 @@ class GpuKernels:
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
+        alone = len(self._devices.devices) == 1  # others' values of x come in the order of streams
         if block.whole and not masked and sums_whole_rows(spec) and gpu_streams.pays(device, block):
-            views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
+            held = spec.b.np_type.itemsize if reads_x and x.stride else 0
+            if alone and held and x.words is None:
+                slices, parts = gpu_slices.slices_of(device, block, width, held, reads_a)
+                if slices is not None:
+                    return plain._replace(kind="pull_slices", rows=(slices, block.cols, parts, block.stride))
+            views = gpu_streams.streams_of(device, block, width, held)
             if views:
                 values = gpu_streams.values_of(device, block, views, reads_a)
                 if values is None:
@@ -206,8 +212,15 @@ def _likely(step: Any) -> list[tuple[str, Spec]]:
         kind = "select_list"
     if kind not in _TOLD:
         return []
-    streams = (False, True) if kind == "pull" and sums_whole_rows(spec) else ()
-    return [(kind, spec), *(("pull_stream", spec._replace(partial=partial)) for partial in streams)]
+    return [(kind, spec), *prepared(kind, spec)]
+
+
+def prepared(kind: str, spec: Spec) -> list[tuple[str, Spec]]:
+    """The kernels that take the place of another one for large matrices, whose layout is prepared for them."""
+    if kind != "pull" or not sums_whole_rows(spec):
+        return []
+    streams = [("pull_stream", spec._replace(partial=partial)) for partial in (False, True)]
+    return [*streams, ("pull_slices", spec)] if reads(spec)[1] else streams
 
 
 def _run(device: Any, module: Any, name: str) -> Callable[..., None]:
@@ -402,6 +415,34 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
     return launch
 
 
+def _pull_slices(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """x into the order of use; the slices of its segments, those of the rest, and the rows from the sums of both."""
+    near, far, join = module("pull_slices"), module("pull_slices_rest"), module("pull_slices_join")
+    held, summed = spec.b.np_type.itemsize, spec.op.monoid.dtype.np_type
+
+    def launch(*args: Any) -> None:
+        n, slices, entries, avals, astride, xvals, _, _, _, flags, *_, out, bits, count, stats = args
+        if flags & TRACE:
+            stats[:2] += device.put(np.array([int(entries.size), n]))
+        x = device.at(xvals, slices.order)
+        words = slices.lengths.size * np.dtype(summed).itemsize // 8  # whole ones: there are 32 of each slice
+        sums = kernels.scratch("slices", device, words).view(summed)
+        (near_values, far_values), stride, split = avals, int(astride), slices.split
+        if slices.segments:
+            shared = slices.width * held
+            shape = x.size, slices.width, slices.segments, slices.parts
+            given = slices.offs, slices.lengths, slices.near, near_values, stride, slices.near_cuts, sums
+            grid = min(device.fit(near, STREAM, shared), slices.parts)
+            device.launch(near, grid, STREAM, (x, *shape, *given), shared)
+        rest = slices.offs[split:], slices.lengths[32 * split :], slices.far, far_values, stride, slices.far_cuts
+        parts = slices.far_cuts.size - 1
+        device.launch(far, min(parts, device.processors * 64), BLOCK, (x, parts, *rest, sums[32 * split :]))
+        ending = slices.ptr, slices.pieces, sums, out, slices.words, bits, bits.size, count, int(slices.present)
+        device.launch(join, min(-(-n // BLOCK), device.processors * BLOCKS_EACH), BLOCK, (n, *ending))
+
+    return launch
+
+
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """hubs=False tells that no row is long, and saves the second launch."""
     run, run_hubs, scalars, size = (
@@ -509,6 +550,7 @@ _SPECIAL: dict[str, Any] = {
     "combine_runs": _runs,
     "pull": _pull,
     "pull_stream": _pull_stream,
+    "pull_slices": _pull_slices,
     "pull_far": _pull_far,
     "push": _push,
     **dict.fromkeys(("reduce", "fold"), _reduce),

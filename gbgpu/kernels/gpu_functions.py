@@ -19,7 +19,7 @@ _MORE: dict[str, tuple[str, ...]] = {
     "relax": ("room: i64", "inout meeting: Meeting *"),
     **dict.fromkeys(("relax_begin", "relax_receive", "relax_end"), ("room: i64",)),
 }
-# What a launcher makes of a kind's arguments. `Views`: parts of a stream.
+# What a launcher makes of a kind's arguments. `Views`: parts of a stream; `Slices`: of pieces of rows.
 _OTHERS: dict[str, tuple[str, ...]] = {
     "pull_stream_order": (
         *("order: int *", "n", "xvals", "xstride", "xwords", "out out: T_B *", "out out_words", "packed: i64"),
@@ -32,6 +32,18 @@ _OTHERS: dict[str, tuple[str, ...]] = {
     "pull_stream_join": (
         *("begins: unsigned char *", "rows: int *", "ranks: int *", "heads: Sum *", "tails: Sum *", "seen: i64 *"),
         *("out out_vals", "words: i64 *", "out out_words", "nwords: i64", "inout count", "present: i64", "tiles: i64"),
+    ),
+    "pull_slices": (
+        *("xvals", "nx: i64", "width", "segments: i64", "parts: i64", "offs: i64 *", "lengths: unsigned char *"),
+        *("codes: unsigned short *", "avals", "astride", "cuts: int *", "out sums: Z *"),
+    ),
+    "pull_slices_rest": (
+        *("xvals", "parts: i64", "offs: i64 *", "lengths: unsigned char *"),
+        *("codes: int *", "avals", "astride", "cuts: int *", "out sums: Z *"),
+    ),
+    "pull_slices_join": (
+        *("n", "ptr: i64 *", "cells: int *", "sums: Z *", "out out_vals", "words: i64 *", "out out_words"),
+        *("nwords: i64", "inout count", "present: i64"),
     ),
 }
 _CELLS = {1: "unsigned char", 2: "unsigned short", 4: "u32", 8: "u64"}

@@ -28,6 +28,7 @@ WIDE = 1 << 17  # columns from which their order by use pays: fewer values of x 
 SHORT, ALONE = 3.2, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
 # networks have less), and where none could
 SHARE = 0.2  # of the entries that hubs must have to be worth their table, and that slices after the first must have
+MADE = {1, *(("slices", held) for held in (1, 2, 4, 8))}  # keys of views, of which each takes the place of rows
 EACH = 2  # entries that a row has in a slice, at least, on average: each slice adds to each row
 
 
@@ -80,7 +81,7 @@ def pays(device: Any, block: Any) -> bool:
     rented = asked <= RENTED + LAUNCHES // max(block.nnz, 1)
     if rented and block.nnz >= SMALL:
         counters.count(block)
-    return 1 in views or not rented or device.journal is not None
+    return not MADE.isdisjoint(views) or not rented or device.journal is not None
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
@@ -88,16 +89,16 @@ def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, 
     kept with it; nothing for blocks that are not worth it, and where memory is short."""
     if block.nnz < SMALL or is_short(device, block, SHORT) or block.cols.dtype != np.int32:
         return ()
-    whole = _kept(device, block.views, 1, lambda: _whole(device, block, width))
+    whole = kept(device, block.views, 1, lambda: _whole(device, block, width))
     if whole is None:
         return ()
     count = min(-(-whole[0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
     if count < 2:
         return whole
-    return _kept(device, block.views, count, lambda: _cut(device, block, whole[0], count)) or whole
+    return kept(device, block.views, count, lambda: _cut(device, block, whole[0], count)) or whole
 
 
-def _kept(device: Any, views: dict[Any, Any], key: Any, make: Callable[[], _T | None]) -> _T | None:
+def kept(device: Any, views: dict[Any, Any], key: Any, make: Callable[[], _T | None]) -> _T | None:
     """What make() gives, kept under this key; None where memory is short, and then until twice as many have asked."""
     found: _T | None = views.get(key)
     if found is None:
@@ -133,7 +134,7 @@ def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool
         of_whole = whole.begins, whole.ranks
         return [device.cut(whole.codes, slice.low, slice.high, block.vals, *of_whole)[0] for slice in streams]
 
-    return _kept(device, block.slices, tuple((slice.low, slice.high) for slice in streams), cut)
+    return kept(device, block.slices, tuple((slice.low, slice.high) for slice in streams), cut)
 
 
 def likely_first(device: Any, block: Any, width: int) -> Any:
@@ -145,7 +146,7 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
     captured = device.journal is not None
     if asked < PAYS and not captured or block.nnz < SMALL or block.cols.dtype != np.int32:
         return None
-    found = _kept(device, views, "likely", lambda: used_first(device, block, width))
+    found = kept(device, views, "likely", lambda: used_first(device, block, width))
     return None if found is block.cols else found
 
 

@@ -23,6 +23,7 @@ TYPES = {
     **{"avals": "T_A *", "bvals": "T_B *", "cvals": "T_C *", "xvals": "T_B *", "tvals": "T_B *", "out_vals": "T_OUT *"},
     **dict.fromkeys("acc_vals dvals vals best queued limits".split(), "Z *"),
     **{"marks": "int *", "heavy": "int *", "progress": "Work *", "out_found": "bool *", "streams": "Views *"},
+    "slices": "Slices *",
     **dict.fromkeys("count tcount touched_count out_count out_counts out cuts out_cuts loads stats".split(), "i64 *"),
     **dict.fromkeys("xwords mwords rwords awords bwords cwords twords dwords acc_words out_words".split(), "i64 *"),
     **dict.fromkeys("starts bounds users kstarts kbounds jstarts jbounds index order begins bits".split(), "i64 *"),
@@ -103,6 +104,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     # The same for a monoid that is not any, from streams of entries and the values of each; mask, ids and heavy are not
     # read. Only backends whose layout names it.
     "pull_stream": ("n", "streams", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "inout stats"),
+    # The same with a full x, from slices of pieces of rows.
+    "pull_slices": ("n", "slices", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "inout stats"),
     # The same of short rows and a full x without a mask; xvals is the device's own part of it, and the last argument
     # (not here) tells where others have theirs.
     "pull_far": ("n", *_CSR, *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "inout stats"),
@@ -261,7 +264,7 @@ KINDS = {name: Kind(name, *arguments) for name, arguments in _KINDS.items()}
 # Kinds whose Spec means the same, so that their texts are given the same names for its operators and types (by
 # cpu_source.py and gpu_source.py). Kinds that are in no row need none.
 _ROLES: dict[str, tuple[str, ...]] = {
-    "product": ("pull", "pull_stream", "pull_far", "push"),
+    "product": ("pull", "pull_stream", "pull_slices", "pull_far", "push"),
     "combine": ("combine",),
     "drain": ("drain",),
     "write": ("write", "write_list"),
