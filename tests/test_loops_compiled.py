@@ -1400,7 +1400,7 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
 
 
 @threads_too
-def test_what_searches_pushed_at_a_loss_is_pulled_when_they_come_again(machine, monkeypatch):
+def test_searches_that_come_again_lie_both_ways(machine, monkeypatch):
     """On GPUs a second search is captured at once: in both directions, also where the matrix did not lie for pulls."""
     rng, n, kernels = np.random.default_rng(5), 2000, gb.settings.session().kernels
     A = gb.Matrix.from_coo(*rng.integers(0, n, (2, 40 * n)), True, nrows=n, ncols=n, dup_op="any")

@@ -169,8 +169,10 @@ class DeviceLoop:
         """Take rounds from the forms that things have after the first one, where such a loop has gone before."""
         if not self._again_here:
             return False
+        with self.session.lock:
+            pinned = self._pinned()
         with suppress(NotCompiled):
-            self._go(self._pinned())
+            self._go(pinned)
             return True
         return False
 
@@ -216,8 +218,10 @@ class DeviceLoop:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
         searches from hubs no other frontier may be left to write down the round of.) No round is where pulls are
         captured with it; those that are kept were asked already, by `_again`."""
-        if self._again_here and not self._kept and turned(self.session, self.loop, self._pinned()):
-            return False
+        if self._again_here and not self._kept:
+            with self.session.lock:
+                if turned(self.session, self.loop, self._pinned()):
+                    return False
         pushes = products(self.session, self.statements, "push", "list")
         found = (push for push in pushes if not ends_soon(push[0].monoid))
         often = self._often

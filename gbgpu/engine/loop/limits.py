@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from ...device.remote import AWAY
 from ...distribute.blocks import MatrixStore
-from ...errors import in_room
 from ...kernels.interface import ends_soon
 from ...language.expr import Expression, Statement
 from ..assign import counting
@@ -67,18 +66,10 @@ def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
     return held
 
 
-def there(session: Any, expr: Expression, direction: str) -> MatrixStore | None:
-    """The same, if it lies so, or if statements that went the other way have lost time by that: a loop that comes again
-    needs it often. None where there is no room for it, too."""
+def there(expr: Expression, direction: str) -> MatrixStore | None:
+    """The same, if it lies so; None where it would have to be made."""
     matrix, transposed = _turned(expr, direction)
-    if matrix.lazy or matrix._store is None:
-        return None
-    store = matrix._store
-    held = by_columns(store, transposed)
-    if held is None and store.rented > 0:
-        held = in_room(lambda: session.oriented(matrix, transposed))
-        store.rented = 0.0  # it is paid for; where there was no room, others ask once they have lost more
-    return held
+    return None if matrix.lazy or matrix._store is None else by_columns(matrix._store, transposed)
 
 
 def _turned(expr: Expression, direction: str) -> tuple[Any, bool]:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from ... import settings
+from ...errors import in_room
 from ...kernels.interface import ends_soon
 from ...language.expr import Statement
 from ...language.recording import Operation
 from .body import direction_of, round_of
 from .captured import FRONTIERS
-from .limits import THIN, there, vector_of
+from .limits import THIN, as_it_lies, there, vector_of
 
 ROADS = 8  # entries of a row, on average, from which frontiers may get wide
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
@@ -37,8 +38,8 @@ def directed(statement: Statement, direction: str | None) -> Statement:
 
 def turned(session: Any, loop: Any, pinned: dict[int, Statement]) -> dict[int, Statement] | None:
     """The statements, those in the other direction that may come to it: what is pulled once few are left, what is
-    pushed once many are, of matrices that lie by the rows that it takes. None if there are none, and on devices that
-    choose by counts."""
+    pushed once many are, of matrices that lie by the rows that it takes (for pulls they are made so). None if there are
+    none, and on devices that choose by counts."""
     if session.devices[0].captures != "graph" or settings.resident == "never":
         return None
     found = {id(each): _in_turn(session, each, pinned[id(each)]) for each in among(round_of(loop)[0])}
@@ -50,10 +51,13 @@ def _in_turn(session: Any, statement: Statement, pinned: Statement) -> Statement
     x = vector_of(expr)
     if x is None or took is None or "direction" in statement.hints or x._store.form not in FRONTIERS.values():
         return None
-    other = "push" if took == "pull" else "pull"
-    if other == "pull":
-        # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
-        held = there(session, expr, took) if ends_soon(expr.op.monoid) else None
-        if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
-            return None
-    return None if there(session, expr, other) is None else directed(statement, other)
+    if took == "pull":
+        return None if there(expr, "push") is None else directed(statement, "push")
+    # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
+    held = there(expr, "push") if ends_soon(expr.op.monoid) else None
+    if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
+        return None
+    if there(expr, "pull") is None and (held.rented < 0 or in_room(lambda: as_it_lies(session, expr, "pull")) is None):
+        held.rented = -1.0  # there is no room: nobody asks again soon
+        return None
+    return directed(statement, "pull")
