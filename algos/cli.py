@@ -64,6 +64,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = arguments.command(arguments)
         return 128 + signal.SIGPIPE if _unread() else int(code)
+    except VerificationError as error:
+        say(f"gbgpu: {error}")
+        return 1
     except BAD_INPUT as error:
         if isinstance(error, BrokenPipeError) and _unread():
             return 128 + signal.SIGPIPE
@@ -366,11 +369,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
 def bench_graph500(arguments: argparse.Namespace) -> int:
     begin(arguments)
     with Progress(4, arguments.quiet or bool(gb.rank())) as progress:
-        try:
-            found = graph500.run(arguments.scale, arguments.edgefactor, arguments.seed, step=progress.step)
-        except VerificationError as error:
-            say(f"gbgpu: {error}")
-            return 1
+        found = graph500.run(arguments.scale, arguments.edgefactor, arguments.seed, step=progress.step)
     print(json.dumps(dict(found)) if arguments.json else graph500.text(found))
     return 0
 
@@ -382,14 +381,10 @@ def bench_gap(arguments: argparse.Namespace) -> int:
         arguments.refuse(f"--graph is one of {', '.join(kinds)}; came {unknown[0]!r}")
     begin(arguments)
     kernels, files = arguments.kernel or list(gap.KERNELS), {name: file for name, file in asked if file}
-    names, lines = list(dict(asked)), []
+    names = list(dict(asked))
     with Progress(len(names) * (1 + len(kernels)), arguments.quiet or bool(gb.rank())) as progress:
         options = arguments.scale, arguments.seed, files, arguments.trials, progress.step
-        try:
-            lines.extend(gap.run(names, kernels, *options))
-        except VerificationError as error:
-            say(f"gbgpu: {error}")
-            return 1
+        lines = list(gap.run(names, kernels, *options))
     if arguments.json:
         print(json.dumps([line._asdict() for line in lines]))
         return 0

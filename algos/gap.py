@@ -16,7 +16,7 @@ import numpy as np
 
 import gbgpu as gb
 from algos import verify
-from algos.betweenness import betweenness
+from algos.betweenness import betweenness, check_betweenness
 from algos.bfs import bfs
 from algos.components import connected_components
 from algos.graphs import both_ways, load
@@ -29,7 +29,6 @@ from gbgpu.io.generate import weigh
 ROOTS = 4  # searches of a trial of betweenness
 TOLERANCE, ITERATIONS = 1e-4, 1000  # of PageRank
 WEIGHTS = 1, 255
-EPSILON = float(np.finfo(np.float32).eps)  # what scores of betweenness may differ by, of the largest one
 TWITTER, WEB = 24, 38  # arcs a vertex of the suite's files
 
 
@@ -69,34 +68,6 @@ class Line(NamedTuple):
     seconds: list[float]
 
 
-def check_betweenness(graph: Graph, sources: Sequence[int], found: gb.Vector) -> None:
-    """Scores over the largest one are those that Brandes' algorithm gives with SciPy's products."""
-    from scipy.sparse import csr_array
-
-    n = graph.matrix.nrows
-    rows, cols, _ = graph.matrix.to_coo()
-    A, sums = csr_array((np.ones(rows.size), (rows, cols)), shape=(n, n)), np.zeros(n)
-    for source in sources:
-        paths = np.zeros(n)
-        paths[source] = 1
-        levels, now = [], paths.copy()
-        while now.any():
-            levels.append(now > 0)
-            now = np.where(paths > 0, 0, A.T @ now)
-            paths += now
-        share = np.zeros(n)
-        for level, above in zip(levels[:0:-1], levels[-2::-1], strict=True):
-            below = np.divide(1 + share, paths, out=np.zeros(n), where=level)
-            share += np.where(above, paths * (A @ below), 0)
-        share[source] = 0
-        sums += share
-    mine = found.to_dense()
-    if len(sources) < n:  # a source has no part in its own paths, for which `betweenness` scales its score up
-        mine[list(sources)] *= 1 - 1 / len(sources)
-    scores, mine = (x / max(x.max(initial=0), 1e-300) for x in (sums, mine))
-    verify.check(abs(scores - mine) <= EPSILON, "betweenness: another score than by SciPy's products")
-
-
 KERNELS = {
     "bfs": Kernel(64, 1, lambda g, at: bfs(g.matrix, at[0]), lambda g, at, out: verify.bfs(g.matrix, at[0], *out)),
     "sssp": Kernel(64, 1, lambda g, at: sssp(g.matrix, at[0]), lambda g, at, out: verify.sssp(g.matrix, at[0], out)),
@@ -112,7 +83,12 @@ KERNELS = {
         lambda g, at: connected_components(g.matrix),
         lambda g, at, out: verify.connected_components(g.matrix, out),
     ),
-    "bc": Kernel(16, ROOTS, lambda g, at: betweenness(g.matrix, at), check_betweenness),
+    "bc": Kernel(
+        16,
+        ROOTS,
+        lambda g, at: betweenness(g.matrix, at),
+        lambda g, at, out: check_betweenness(g.matrix, out, at),
+    ),
     "tc": Kernel(
         3,
         0,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from test_streams import KERNELS as STREAMS
+from test_streams import running_out
 
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.device.rows import PIECE, WINDOW
 from gbgpu.distribute.blocks import MatrixBlock
-from gbgpu.errors import OutOfMemory
 from gbgpu.kernels import gpu_slices as slices
 from gbgpu.kernels import gpu_streams
 
@@ -153,15 +153,7 @@ def test_slices_give_the_product(device, n, m, held, segments, monkeypatch):
 
 def test_rows_are_no_slices_where_memory_is_short(device, monkeypatch):
     monkeypatch.setattr(slices, "best", lambda *given: 2)
-    A, empty, left = skewed(300, 900, 8_000), device.empty, [0]
-
-    def short(*given):
-        left[0] -= 1
-        if left[0] < 0:
-            raise OutOfMemory("expected more")
-        return empty(*given)
-
-    monkeypatch.setattr(device, "empty", short)
+    A, (left, _) = skewed(300, 900, 8_000), running_out(device, monkeypatch)
     for rooms in (0, 1, 4, 7, 9, 1 << 20):
         block, left[0] = block_of(A), rooms
         found, _ = slices.slices_of(device, block, 900, 4, True)

@@ -140,12 +140,9 @@ def test_slices_need_room_and_entries_that_are_far(device):
         assert len(streams.streams_of(device, block, n, 4)) == slices
 
 
-def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
-    """Whatever there is no room for; what was made before that is there, and the rest once there is room."""
-    rng = np.random.default_rng(2)
-    n, count, empty = 500, 40_000, device.empty
-    A = sparse.coo_array((rng.random(count), rng.integers(0, n, (2, count))), shape=(n, n)).tocsr()
-    device.l2, kinds, left = 2_000, set(), [0]
+def running_out(device, monkeypatch):
+    """How many arrays more the device has room for, as the first of a list; and what it is asked for them."""
+    empty, left = device.empty, [0]
 
     def short(*given):
         left[0] -= 1
@@ -154,6 +151,15 @@ def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
         return empty(*given)
 
     monkeypatch.setattr(device, "empty", short)
+    return left, short
+
+
+def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
+    """Whatever there is no room for; what was made before that is there, and the rest once there is room."""
+    rng = np.random.default_rng(2)
+    n, count = 500, 40_000
+    A = sparse.coo_array((rng.random(count), rng.integers(0, n, (2, count))), shape=(n, n)).tocsr()
+    device.l2, kinds, (left, short) = 2_000, set(), running_out(device, monkeypatch)
     for rooms in range(100):
         left[0] = rooms
         block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, False)

@@ -371,7 +371,7 @@ extern "C" __global__ void ranked(const long long *keys, const long long *counts
         if (counts[id] && (i + 1 == n || !counts[(int)keys[i + 1]])) sums[1] = i + 1;
     }
 }
-// Rows as pieces of at most PIECE entries in lists, as kernels/gpu_streams.py tells: list l has the codes from l * width
+// Rows as pieces of at most PIECE entries in lists, as kernels/gpu_slices.py tells: list l has the codes from l * width
 // on, the last one all others. Of each list and row: the entries, and the pieces that these are.
 const int PIECE = 128, WINDOW = 16384;
 __device__ int list_of(int code, long long width, int last) { return (int)min(code / width, (long long)last); }

@@ -155,15 +155,30 @@ def _rented(
     turn = pull_turned == (direction == "pull")
     if not turn or store.symmetric or store.transposed is not None:
         return direction
-    lost, price = store.rented + abs(pull - push), session.kernels.costs.turn * store.nvals / store.rowmap.p
-    if lost >= price or x.form == "full" and store.rented >= 0:
-        turned = partial(session.oriented, matrix, True)
-        if (turned() if session.ranks is not None else in_room(turned)) is not None:  # other ranks may have room
+    lost = store.rented + abs(pull - push)
+    if lost >= _price(session, store) or x.form == "full" and store.rented >= 0:
+        if lies_both_ways(session, matrix, store, abs(pull - push)):
             return direction
-        lost = -AGAIN * max(price, abs(pull - push))
-    store.rented = lost
+    else:
+        store.rented = lost
     counters.count(store)
     return other
+
+
+def lies_both_ways(session: Context, matrix: Any, store: MatrixStore, saved: float = 0.0) -> bool:
+    """Make a matrix by columns as well, if there is room. Else nobody asks again for long: as often as that takes which
+    `saved` so many seconds each time."""
+    turned = partial(session.oriented, matrix, True)
+    if (turned() if session.ranks is not None else in_room(turned)) is not None:  # other ranks may have room
+        return True
+    store.rented = -AGAIN * max(_price(session, store), saved)
+    return False
+
+
+def _price(session: Context, store: MatrixStore) -> float:
+    """Seconds that it takes to make a matrix by columns."""
+    seconds: float = session.kernels.costs.turn * store.nvals / store.rowmap.p
+    return seconds
 
 
 def _probed(

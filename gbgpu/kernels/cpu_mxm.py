@@ -21,24 +21,26 @@ def place(marks, c, value, stamp):
     marks[c] = value
 """
 HASHED = """
-def find(marks, c, stamp):
-    size = len(marks) // 3
-    h = (c * 2654435761) & (size - 1)
-    while marks[3 * h + 2] == stamp:
-        if marks[3 * h] == c + 1:
-            return marks[3 * h + 1]
-        h = (h + 1) & (size - 1)
-    return 0
-
-
-def place(marks, c, value, stamp):
+def found(marks, c, stamp):
     size = len(marks) // 3
     h = (c * 2654435761) & (size - 1)
     while marks[3 * h + 2] == stamp and marks[3 * h] != c + 1:
         h = (h + 1) & (size - 1)
-    marks[3 * h] = c + 1
-    marks[3 * h + 1] = value
-    marks[3 * h + 2] = stamp
+    return 3 * h
+
+
+def find(marks, c, stamp):
+    h = found(marks, c, stamp)
+    if marks[h + 2] == stamp:
+        return marks[h + 1]
+    return 0
+
+
+def place(marks, c, value, stamp):
+    h = found(marks, c, stamp)
+    marks[h] = c + 1
+    marks[h + 1] = value
+    marks[h + 2] = stamp
 """
 BODIES = {
     "mxm_rows": """
@@ -275,17 +277,11 @@ _STORES = """for q in range(first, top):
     at = np.intp(out_cols[q])
     {store}"""
 _ENTERED = """
-def entered(marks, c, place, stamp):
-    size = len(marks) // 3
-    h = (c * 2654435761) & (size - 1)
-    while marks[3 * h + 2] == stamp:
-        if marks[3 * h] == c + 1:
-            return marks[3 * h + 1]
-        h = (h + 1) & (size - 1)
-    marks[3 * h] = c + 1
-    marks[3 * h + 1] = place
-    marks[3 * h + 2] = stamp
-    return place
+def entered(marks, c, value, stamp):
+    h = found(marks, c, stamp)
+    if marks[h + 2] != stamp:
+        place(marks, c, value, stamp)
+    return marks[h + 1]
 """
 
 # Four columns at a time, whose sums stay in registers.

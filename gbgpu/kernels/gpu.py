@@ -428,15 +428,13 @@ def _pull_slices(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
         words = slices.lengths.size * np.dtype(summed).itemsize // 8  # whole ones: there are 32 of each slice
         sums = kernels.scratch("slices", device, words).view(summed)
         (near_values, far_values), stride, split = avals, int(astride), slices.split
-        if slices.segments:
-            shared = slices.width * held
-            shape = x.size, slices.width, slices.segments, slices.parts
-            given = slices.offs, slices.lengths, slices.near, near_values, stride, slices.near_cuts, sums
-            grid = min(device.fit(near, STREAM, shared), slices.parts)
-            device.launch(near, grid, STREAM, (x, *shape, *given), shared)
+        shared = slices.width * held
+        shape = x.size, slices.width, slices.segments, slices.parts
+        given = slices.offs, slices.lengths, slices.near, near_values, stride, slices.near_cuts, sums
+        device.launch(near, min(device.fit(near, STREAM, shared), slices.parts), STREAM, (x, *shape, *given), shared)
         rest = slices.offs[split:], slices.lengths[32 * split :], slices.far, far_values, stride, slices.far_cuts
         parts = slices.far_cuts.size - 1
-        device.launch(far, min(parts, device.processors * 64), BLOCK, (x, parts, *rest, sums[32 * split :]))
+        device.launch(far, parts, BLOCK, (x, parts, *rest, sums[32 * split :]))
         ending = slices.ptr, slices.pieces, sums, out, slices.words, bits, bits.size, count, int(slices.present)
         device.launch(join, min(-(-n // BLOCK), device.processors * BLOCKS_EACH), BLOCK, (n, *ending))
 

@@ -88,6 +88,11 @@ def ascending(ids: np.ndarray) -> bool:
     return len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))
 
 
+def consecutive(ids: np.ndarray) -> bool:
+    """Whether each is the one before and one, and there are some."""
+    return len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1 and ascending(ids)
+
+
 def distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The different ones in ascending order, and where each comes last. Few lists need to be sorted for that."""
     if ascending(ids):

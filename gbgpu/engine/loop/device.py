@@ -350,8 +350,7 @@ class DeviceLoop:
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):
             return SOON
-        way = way_of(self.loop)
-        if not cpu and last is None and not self._pays(loops.price((key, way))):
+        if not cpu and last is None and not self._pays(loops.price((key, way_of(self.loop)))):
             return self.loop.rounds + 1
         return int(self._kept)
 

@@ -8,7 +8,7 @@ from ...distribute.blocks import MatrixStore
 from ...kernels.interface import ends_soon
 from ...language.expr import Expression, Statement
 from ..assign import counting
-from ..direction import DENSE, by_columns, frontier_edges, pull_seconds
+from ..direction import DENSE, by_columns, frontier_edges, lies_both_ways, pull_seconds
 from .body import direction_of
 from .condition import Condition, Limits
 
@@ -70,6 +70,14 @@ def there(expr: Expression, direction: str) -> MatrixStore | None:
     """The same, if it lies so; None where it would have to be made."""
     matrix, transposed = _turned(expr, direction)
     return None if matrix.lazy or matrix._store is None else by_columns(matrix._store, transposed)
+
+
+def made_there(session: Any, expr: Expression, direction: str) -> bool:
+    """Whether it lies so, or is made so: it is not where there was no room the last time."""
+    if there(expr, direction) is not None:
+        return True
+    matrix, _ = _turned(expr, direction)
+    return matrix._store.rented >= 0 and lies_both_ways(session, matrix, matrix._store)
 
 
 def _turned(expr: Expression, direction: str) -> tuple[Any, bool]:

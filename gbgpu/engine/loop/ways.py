@@ -3,13 +3,12 @@
 from typing import Any
 
 from ... import settings
-from ...errors import in_room
 from ...kernels.interface import ends_soon
 from ...language.expr import Statement
 from ...language.recording import Operation
 from .body import direction_of, round_of
 from .captured import FRONTIERS
-from .limits import THIN, as_it_lies, there, vector_of
+from .limits import THIN, made_there, there, vector_of
 
 ROADS = 8  # entries of a row, on average, from which frontiers may get wide
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
@@ -57,7 +56,4 @@ def _in_turn(session: Any, statement: Statement, pinned: Statement) -> Statement
     held = there(expr, "push") if ends_soon(expr.op.monoid) else None
     if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
         return None
-    if there(expr, "pull") is None and (held.rented < 0 or in_room(lambda: as_it_lies(session, expr, "pull")) is None):
-        held.rented = -1.0  # there is no room: nobody asks again soon
-        return None
-    return directed(statement, "pull")
+    return directed(statement, "pull") if made_there(session, expr, "pull") else None

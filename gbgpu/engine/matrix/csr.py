@@ -27,6 +27,7 @@ from ...distribute.blocks import (
 from ...distribute.needs import Dense
 from ...distribute.partition import RowMap, Task
 from ...kernels.interface import Spec
+from ...language.index import consecutive
 from ...semiring._types import UNSIGNED
 from ..context import Context
 
@@ -72,7 +73,7 @@ def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
     if not len(slots) or not rows.n:
         return Rows(device.zeros(len(slots) + 1, np.int64), rows.cols[:0], rows.vals[: 1 - rows.stride], rows.stride)
     slots = slots.astype(np.int64, copy=False)
-    if device.shares_memory and 0 <= slots[0] == slots[-1] - len(slots) + 1 and (np.diff(slots) == 1).all():
+    if device.shares_memory and slots[0] >= 0 and consecutive(slots):
         indptr = rows.indptr[slots[0] : slots[-1] + 2].astype(np.int64)
         begin, end = int(indptr[0]), int(indptr[-1])
         vals = rows.vals[begin:end].copy() if rows.stride else rows.vals

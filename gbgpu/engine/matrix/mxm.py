@@ -18,7 +18,7 @@ from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
 from ...distribute.partition import RowMap, Task
 from ...errors import InvalidValue, message
-from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits, mxm_room
+from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
 from ...language.expr import Transposed
 from ..context import Context
 from ..near import near_matrix, near_vector
@@ -259,7 +259,7 @@ class Product:
         if self.spec.hashed:
             longest = int(terms.max(initial=0)) + 1
             barred = 0 if held is None or not n else int(np.diff(mptr).max())
-            marks = device.zeros(mxm_room(longest + barred, width, True), np.int64)
+            marks = self.session.kernels.marks(device, self.a.blocks[b], longest + barred, width, True)
         else:
             longest, words = width, (width + 63) // 64
             marks = device.zeros(words + (words + 63) // 64, np.uint64)

@@ -23,7 +23,7 @@ from ...distribute.blocks import (
 from ...distribute.partition import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
-from ...language.index import Index, ascending
+from ...language.index import Index, ascending, consecutive
 from ..context import Context
 from ..near import near_matrix, near_vector
 from .csr import (
@@ -155,8 +155,7 @@ def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
 
     if index.vector is None and p > 1:
         wanted, plain = index.ids(), store.rowmap.order is None and rowmap.order is None
-        beside = plain and len(wanted) and wanted[-1] - wanted[0] == len(wanted) - 1 and ascending(wanted)
-        parts = (_beside if beside else brought)(session, store, wanted, rowmap)
+        parts = (_beside if plain and consecutive(wanted) else brought)(session, store, wanted, rowmap)
     else:
         store = near_matrix(session, store)
         parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
