@@ -662,13 +662,17 @@ class Graph:
 def captured(monkeypatch):
     """Weak references to what the graphs work on that segments capture."""
     found = []
-    monkeypatch.setattr(segments.Segment, "_write_down", lambda self: found.append(weakref.ref(Graph(self).buffers)))
+
+    def write_down(self, taken):
+        found.append(weakref.ref(Graph(self).buffers))
+
+    monkeypatch.setattr(segments.Segment, "_write_down", write_down)
     return found
 
 
 def segment(A):
     w, v = gb.Vector("FP64", N), gb.Vector.from_dense(np.ones(N))
-    return segments.Segment(gb.settings.session(), [w << plus_times(A @ v)], set())
+    return segments.Segment(gb.settings.session(), [w << plus_times(A @ v)], None, set())
 
 
 def test_graphs_are_captured_some_times_and_used_for_good(first, captured):

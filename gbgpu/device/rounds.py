@@ -122,11 +122,16 @@ class Rounds:
         """The words of each GPU that the round counts in."""
         return {gpu: words[: self.used[gpu]] for gpu, words in self.words.items()}
 
-    def clear(self) -> None:
-        """Counters are zero where a round begins."""
+    def clear(self, done: bool = False) -> None:
+        """Counters are zero where a round begins; `done`: `zero` is, by work that was given to the devices before."""
+        if not done:
+            self.zero()
+        self._cleared = True
+
+    def zero(self) -> None:
+        """Give devices what makes counters zero."""
         for gpu, words in self.words.items():
             self._of[gpu].clear(words)
-        self._cleared = True
 
     @property
     def handle(self) -> int:

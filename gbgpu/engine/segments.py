@@ -3,10 +3,14 @@
 A graph works on buffers of its own. What the statements read of other vectors and scalars is copied to where it finds
 that, and handles get what it leaves; a matrix is read where it lies. What was known of all these when it was captured
 (forms, counts, values on the host) has to be so again: else the statements run as always, and are captured anew.
+
+Where a loop follows whose last run was all done by one captured round, the graph also brings to that round what it
+starts from, and the round is launched next: nothing is looked for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -18,10 +22,11 @@ from ..interrupts import held as uninterrupted
 from ..language.expr import Statement
 from ..modes import Changed
 from ..trace import counters, listeners
+from .loop import carry_on
 from .loop.body import reads_of
-from .loop.buffers import addresses, at_once, blocks_of, copy_of, described, differing
+from .loop.buffers import THINNER, addresses, alike, at_once, blocks_of, copy_of, described, differing, words_of
 from .loop.journal import Journal
-from .loop.signature import value_of
+from .loop.signature import Signature, value_of
 from .run.steps import copied
 
 WORDS = 512  # that a graph may count in
@@ -29,10 +34,11 @@ SHARE = 1 / 16  # of the memory that a graph's buffers may take
 TRIES = 3  # captures
 
 
-def fused(session: Any, statements: Sequence[Statement], owned: set[int]) -> Callable[[], Any]:
-    """What runs statements that read nothing on the host. `owned`: the addresses of buffers that later calls write."""
+def fused(session: Any, statements: Sequence[Statement], loop: Any, owned: set[int]) -> Callable[[], Any]:
+    """What runs statements that read nothing on the host, and a loop after them, if there is one. `owned`: the
+    addresses of buffers that later calls write."""
     one = len(session.devices) == 1 and session.devices[0].captures == "graph"
-    return Segment(session, statements, owned) if one else _Plain(session, statements)
+    return Segment(session, statements, loop, owned) if one else _Plain(session, statements, loop)
 
 
 def unshared(session: Any, store: Any, owned: set[int]) -> Any:
@@ -61,43 +67,56 @@ def _unshared_matrix(session: Any, store: MatrixStore, owned: set[int]) -> Matri
 
 
 class _Plain:
-    """Statements, one after the other."""
+    """Statements, one after the other, and a loop."""
 
-    def __init__(self, session: Any, statements: Sequence[Statement]):
-        self._session, self._statements = session, statements
+    def __init__(self, session: Any, statements: Sequence[Statement], loop: Any):
+        self._session, self._statements, self._loop = session, statements, loop
 
     def __call__(self) -> None:
         for statement in self._statements:
             self._session.run(statement)
+        if self._loop is not None:
+            self._session.carry_out(self._loop)
 
 
 class Segment(_Plain):
     """The same as one graph, once it is captured."""
 
-    def __init__(self, session: Any, statements: Sequence[Statement], owned: set[int]):
-        super().__init__(session, statements)
+    def __init__(self, session: Any, statements: Sequence[Statement], loop: Any, owned: set[int]):
+        super().__init__(session, statements, loop)
         self._device, self._owned, self._tries = session.devices[0], owned, 0
+        self._apart = loop is None  # whether no round is ever begun by the graph
         self._drop()
         read, self._written = _between(statements)
         self._matrices = [x for x in read if x.ndim == 2]
         self._read = [x for x in read if x.ndim < 2]
+        self._used = {id(x) for x in (*read, *self._written)}
 
     def __call__(self) -> None:
+        session, loop = self._session, self._loop
         hopeless = self._graph is None and self._tries >= TRIES
-        if listeners or hopeless or self._session.maps.alone or self._session.looping:
+        if listeners or hopeless or session.maps.alone or session.looping:
             return super().__call__()
-        with self._session.lock:
-            self._session.check()
+        due = _never if session.lock.owned else session.lock.due
+        with session.lock:
+            session.check()
             if self._graph is not None and not self._fits():
                 self._drop()
             with self._device.here():
-                if self._graph is not None or self._tries < TRIES and uninterrupted(self._captured):
-                    return uninterrupted(self._launch)
-            return super().__call__()
+                launched = self._graph is not None or self._tries < TRIES and uninterrupted(self._captured)
+                if launched:
+                    self._go(due)
+        if not launched:
+            super().__call__()
+        elif self._round is None and loop is not None:
+            session.carry_out(loop)
+        elif loop is not None and not loop.over:
+            carry_on(session, loop)
 
     def _drop(self) -> None:
         """Forget the graph, and all buffers that only it uses."""
         self._graph: Any = None
+        self._round: Any = None  # that the graph begins, weak
         self._held: Any = None  # what it works on
         self._places: list[tuple[Any, Any]] = []  # what is copied before it is launched, and where to
         self._left: list[tuple[Any, ...]] = []  # what handles get afterwards
@@ -105,18 +124,32 @@ class Segment(_Plain):
     # -- what has to be as it was
 
     def _known(self) -> list[Any]:
-        return [self._session.loops.era, *map(_told, self._read)]
+        """What was known of all that is read; of what the round alone reads, its form."""
+        taken = (self._round or _nothing)()
+        starts = () if taken is None else taken.starts(self._signature)
+        forms = (_form(x, place) for x, place, _ in starts if id(x) not in self._used)
+        return [self._session.loops.era, *map(_told, self._read), *forms]
 
     def _fits(self) -> bool:
         same = all(x._store is store() for x, store in zip(self._matrices, self._stores, strict=True))
-        return same and self._known() == self._as_it_was
+        return same and self._next_round() is (self._round or _nothing)() and self._known() == self._as_it_was
+
+    def _next_round(self) -> Any:
+        """The captured round that did all of the loop's last run, if the loop may take it again."""
+        found = None if self._apart or self._loop.went is None else self._loop.went()
+        if found is None or not found.key or found.way[0] or found.loop is not None or found.alone:
+            return None
+        return found if self._session.loops.keeps(found) and found.reads(Signature.of(self._loop)) else None
 
     # -- captured, launched
 
     def _captured(self) -> bool:
         """Whether it could be captured. Nothing has run then, and handles hold what they held."""
         self._tries += 1
-        handles = {id(x): x for x in (*self._read, *self._written)}
+        taken, self._signature = self._next_round(), self._loop and Signature.of(self._loop)
+        self._round = taken and ref(taken)
+        begun = [] if taken is None else [x for x, *_ in taken.starts(self._signature)]
+        handles = {id(x): x for x in (*self._read, *self._written, *begun)}
         before = [(x, x._store, x._value if not x.ndim else None) for x in handles.values()]
         me = ref(self)  # callbacks that had the object itself would keep it until memory is collected
 
@@ -127,10 +160,10 @@ class Segment(_Plain):
         try:
             self._as_it_was = self._known()
             self._stores = [ref(x._store, gone) for x in self._matrices]
-            self._write_down()
+            self._write_down(taken)
         except Exception:  # what CUDA does not let a stream do that is captured
             self._drop()
-            self._tries = TRIES
+            self._apart, self._tries = True, self._tries if taken is not None else TRIES
         finally:
             for x, store, value in before:
                 x._store = store
@@ -138,9 +171,13 @@ class Segment(_Plain):
                     x._value = value
         return self._graph is not None
 
-    def _write_down(self) -> None:
+    def _write_down(self, taken: Any) -> None:
         session, device, journal = self._session, self._device, Journal({})
         cupy = device.xp
+        into = [] if taken is None else taken.starts(self._signature)
+        direct = [each for each in into if id(each[0]) not in self._used and _lies(each[0]._store, each[1])]
+        into = [each for each in into if each not in direct]
+        numbers = {id(x): device.put(words_of(x)) for x, *_ in into if not x.ndim and x._value is not None}
         with at_once(session.devices):
             self._places = [(x, copy_of(session.devices, x._store)) for x in self._read if x._store is not None]
         for x, place in self._places:
@@ -168,20 +205,50 @@ class Segment(_Plain):
                         device.clear(words)
                         for statement in self._statements:
                             session.run(statement)
+                        self._left = [
+                            (x, x._store, blocks_of(x._store), getattr(x._store, "nvals", None)) for x in self._written
+                        ]
+                        if taken is not None:
+                            self._begin(taken, into, numbers)
                 finally:
                     graph = stream.end_capture()
             most = sum(buffer.nbytes for buffer in journal.buffers) > device.total * SHARE
             if session._watched or counters.host_reads != reads or most:
                 raise RuntimeError("a statement that can't be captured")
-        self._left = [(x, x._store, blocks_of(x._store), getattr(x._store, "nvals", None)) for x in self._written]
-        self._held = words, pool, journal
+        self._places += [(x, _placed(place, blocks)) for x, place, blocks in direct]
+        self._held = words, pool, journal, numbers
         self._graph = graph
         counters.captured += 1
         self._owned |= {address(buffer) for buffer in journal.buffers}
         for _, place in self._places:
             self._owned |= _addresses(place)
 
-    def _launch(self) -> None:
+    def _begin(self, taken: Any, into: list[tuple], numbers: dict[int, Any]) -> None:
+        """What the loop starts from goes to the places of its round."""
+        for x, *_ in into:
+            if id(x) in numbers and x._store is None:
+                x._store = numbers[id(x)], numbers[id(x)].view(x.dtype.np_type)[:1], 0
+        if not all(alike(x, place, THINNER) for x, place, _ in into):
+            raise RuntimeError("a loop that does not begin as its round does")
+        taken.fill(into)
+        taken.zero()
+
+    def _go(self, due: Callable[[float], bool]) -> None:
+        """Launch the graph, and the round that it begins."""
+        taken, loop = (self._round or _nothing)(), self._loop
+        if taken is None:
+            return uninterrupted(self._launch)
+        loop.begin()
+        try:
+            uninterrupted(partial(self._launch, taken))
+            taken.run(_nothing, due)
+        except BaseException:
+            uninterrupted(partial(self._session.loops.abandon, taken.key, loop))
+            raise
+
+    def _launch(self, taken: Any = None) -> None:
+        if taken is not None:
+            taken.recall()
         with at_once(self._session.devices):
             for x, place in self._places:
                 self._bring(x._store, place)
@@ -192,6 +259,8 @@ class Segment(_Plain):
             x._store = store
             if not x.ndim:
                 x._value = None
+        if taken is not None:
+            taken.go(self._loop, self._signature)
 
     def _bring(self, store: Any, place: Any) -> None:
         """Copy what an object holds to its place."""
@@ -226,3 +295,30 @@ def _told(x: Any) -> Any:
     if x.ndim:
         return store and (*described(store), store.nvals)
     return value_of(x) if store is None else ("waits", store[2])
+
+
+def _form(x: Any, place: Any) -> Any:
+    """What is known of a vector or a scalar that a round starts from, and no statement reads."""
+    return "lies" if _lies(x._store, place) else _told(x)
+
+
+def _lies(store: Any, place: Any) -> bool:
+    """Whether what a handle holds is copied to a place as it is."""
+    if store is None or place is None:
+        return False
+    if isinstance(place, tuple):
+        return bool(store[2] == place[2])
+    return described(store) == described(place)
+
+
+def _placed(place: Any, blocks: Any) -> Any:
+    """A place of a round, with the blocks that it has whenever that begins."""
+    return place if blocks is None else VectorStore(place.map, place.dtype, place.form, place.iso, blocks)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _never(start: float) -> bool:
+    return False

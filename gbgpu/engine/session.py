@@ -239,9 +239,9 @@ class Session(Stores):
         """work(), which changes these objects."""
         return work()
 
-    def fused(self, statements: Any, owned: set[int]) -> Callable[[], Any]:
-        """What runs statements of a program that read nothing on the host (see segments.fused)."""
-        return segments.fused(self, statements, owned)
+    def fused(self, statements: Any, recorded: Any, owned: set[int]) -> Callable[[], Any]:
+        """What runs statements of a program that read nothing on the host, and a loop (see segments.fused)."""
+        return segments.fused(self, statements, recorded, owned)
 
     def unshared(self, store: Any, owned: set[int]) -> Any:
         """What an object of a program holds, in buffers that no later call writes."""

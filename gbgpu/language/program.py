@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial, wraps
-from itertools import groupby
 from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
 
@@ -69,7 +68,7 @@ class Program:
             raise NotRecordable
         found = self._outputs(objects)
         _empty(self.written.values())
-        self.steps = [*_joined(self.steps, lambda statements: session.fused(statements, self.owned))]
+        self.steps = [*_joined(self.steps, lambda statements, loop: session.fused(statements, loop, self.owned))]
         return found
 
     def run(self, objects: list[Any]) -> Any:
@@ -155,6 +154,17 @@ class Run:
         return self.session.run(self.statement)
 
 
+class Looped:
+    """A step that is a loop."""
+
+    def __init__(self, session: Any, loop: Any):
+        self.session, self.loop = session, loop
+
+    def __call__(self) -> None:
+        """Run it again."""
+        self.session.carry_out(self.loop)
+
+
 class RecordingSession:
     """A session as a function sees it whose call is recorded. Once that is over, it is the session itself."""
 
@@ -204,7 +214,7 @@ class RecordingSession:
 
     def carry_out(self, loop: Any) -> None:
         """Run a loop, which is a step."""
-        self._step(partial(self._session.carry_out, loop), outputs(loop.body))
+        self._step(Looped(self._session, loop), outputs(loop.body))
 
     def does(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
         """Work that changes objects, which is a step."""
@@ -358,11 +368,21 @@ class Programs:
             known.lock.release()
 
 
-def _joined(steps: Iterable[Any], fused: Callable[[list[Any]], Any]) -> Iterator[Any]:
-    """Steps, of which statements in a row that read nothing are one."""
-    for fuses, each in groupby(steps, lambda step: isinstance(step, Run) and step.fuses):
-        several = [*each]
-        yield from [fused([step.statement for step in several])] if fuses else several
+def _joined(steps: Iterable[Any], fused: Callable[[list[Any], Any], Any]) -> Iterator[Any]:
+    """Steps, of which statements in a row that read nothing are one, with a loop that follows them."""
+    statements: list[Any] = []
+    for step in steps:
+        if isinstance(step, Run) and step.fuses:
+            statements.append(step.statement)
+            continue
+        loop = step.loop if isinstance(step, Looped) else None
+        if statements or loop is not None:
+            yield fused(statements, loop)
+        if loop is None:
+            yield step
+        statements = []
+    if statements:
+        yield fused(statements, None)
 
 
 def _fill(scalar: Any, value: Any) -> None:

@@ -378,6 +378,7 @@ class Loop(Recording):
         self._conditions: list[Any] = []
         self._rounds, self._converged, self._how = 0, False, "statements"
         self.signature: Any = None  # by which a session knows it again
+        self.went: Any = None  # a weak reference to the captured round that did all of the last run
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
         self._me = ref(self)
         self._index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))

@@ -27,8 +27,11 @@ def _look_ahead(session: Any, loop: Any) -> None:
 def carry_out(session: Any, loop: Any) -> Any:
     """Run a loop to its end; or plan its statements, where plans are wanted."""
     loop.begin()
-    if session.explaining:
-        return loop.planned()
+    return loop.planned() if session.explaining else carry_on(session, loop)
+
+
+def carry_on(session: Any, loop: Any) -> None:
+    """Run a loop to its end from where it is."""
     compiled = DeviceLoop.of(session, loop)
     if compiled is None or not compiled.known:
         _look_ahead(session, loop)

@@ -212,13 +212,9 @@ class Captured(Written):
         uninterrupted(partial(self._bind, loop, signature))
 
     def _bind(self, loop: Any, signature: Signature) -> None:
-        if self.lent:
-            with at_once(self.devices):
-                self.lent.recall()
-        self.loop = loop
-        self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
-        into = [*zip(self.carried, self.places, self.blocks, strict=True)]
-        into += [(x, place, blocks_of(place)) for x, place in zip(self.read, self.inputs, strict=True)]
+        self.recall()
+        into = self.starts(signature)
+        self._hold(loop, signature)
         try:
             self._fill(into)
         except BaseException:
@@ -226,21 +222,55 @@ class Captured(Written):
             raise
         put_back(self.carried, self.places, self.blocks)
 
+    def recall(self) -> None:
+        """What others have of the places becomes their own."""
+        if self.lent:
+            with at_once(self.devices):
+                self.lent.recall()
+
+    def _hold(self, loop: Any, signature: Signature) -> None:
+        self.loop = loop
+        self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
+
+    def starts(self, signature: Signature) -> list[tuple[Any, Any, Any]]:
+        """What a loop with this key starts from: (handle, its place, the blocks of that)."""
+        handles, (carried, _, read) = signature.handles, self._numbers
+        into = [*zip((handles[i] for i in carried), self.places, self.blocks, strict=True)]
+        return into + [(handles[i], x, blocks_of(x)) for i, x in zip(read, self.inputs, strict=True)]
+
     def _fill(self, into: list[tuple]) -> None:
+        with at_once(self.devices):
+            self.fill(into)
+            self._begin()
+
+    def fill(self, into: list[tuple]) -> None:
         """What handles hold goes to their places. `into`: (handle, place, its blocks)."""
         for x, place, _ in into:
             if x._store is not None and x.ndim and x._store.form != place.form:
                 x._store = moved(self.session, x._store, place.form, place.map)
-        with at_once(self.devices):
-            self._bring(into)
-            self._begin()
+        self._bring(into)
+
+    def zero(self) -> None:
+        """Give the device what a loop finds from its first round on, beside its content."""
+        self.tape.zero()
+        if self.joined is not None:
+            self.joined.zero(self)
+        for one in (self,) if self.joined is None else self.joined.both:
+            for device, flag, *_ in one.flags:
+                device.clear(flag)
+
+    def go(self, loop: Any, signature: Signature) -> None:
+        """A loop runs next whose content is in the places by what the device was given, and whose counters are zero."""
+        self._hold(loop, signature)
+        self._begin(zeroed=True)
+        put_back(self.carried, self.places, self.blocks)
 
     def begin(self) -> None:
         """Make ready for the loop that it was captured for."""
         with at_once(self.devices):
             self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self, zeroed: bool = False) -> None:
         """Nothing has been counted yet, but for rounds."""
         joined = self._joined = self.joined if self.joined is not None and self.joined.ready() else None
         both, self.left, self.ran = (self,) if joined is None else joined.both, 0, None
@@ -250,11 +280,11 @@ class Captured(Written):
         waiting = {id(flag) for _, flag, *_ in self.session._watched}
         if any(id(flag) in waiting for _, flag, *_ in self._flagged):  # what the last run found wrong
             self.session.raise_watched(reading=True)
-        self.tape.begin(self.loop.rounds, noted)
-        for device, flag, *_ in self._flagged:
+        self.tape.begin(self.loop.rounds, noted, zeroed)
+        for device, flag, *_ in () if zeroed else self._flagged:
             device.clear(flag)
         if joined is not None:
-            joined.begin(self)
+            joined.begin(self, zeroed)
 
     def _bring(self, into: list[tuple]) -> None:
         """(handle, place, its blocks), in the same forms."""

@@ -194,15 +194,22 @@ class CudaTape:
         """Of the round that the last launch ended in."""
         return int(self._rounds.ended[0])
 
-    def begin(self, rounds: int, noted: Any) -> None:
+    def begin(self, rounds: int, noted: Any, zeroed: bool = False) -> None:
+        """After so many rounds; `zeroed`: what `zero` gives the device was launched."""
         self.noted, self.edges = noted, (0, 0)
-        self._rounds.clear()
         self._rounds.expect(0, rounds)
+        self.clear(zeroed)
         if rounds or noted is not None:
             words = np.zeros(8, np.int64)
             words[0], words[NOTES] = rounds, 0 if noted is None else address(noted.words)
             self._device.copy(self.state, words)
-        else:
+        elif not zeroed:
+            self._device.clear(self.state)
+
+    def zero(self, state: bool = True) -> None:
+        """Give the device what a launch from the first round on finds; `state`: also where rounds are counted."""
+        self._rounds.zero()
+        if state:
             self._device.clear(self.state)
 
     @property
@@ -214,9 +221,9 @@ class CudaTape:
         self.edges = state[PUSHED], state[UNEVEN]
         return state[:3]
 
-    def clear(self) -> None:
-        """Make counters zero, as rounds find and leave them."""
-        self._rounds.clear()
+    def clear(self, done: bool = False) -> None:
+        """Make counters zero, as rounds find and leave them; `done`: they were made so."""
+        self._rounds.clear(done)
 
     def ready(self, seconds: float) -> bool:
         """Whether kernels stay. Another run without them took so many seconds."""

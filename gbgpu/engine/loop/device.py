@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from math import inf
 from time import perf_counter
 from typing import Any
+from weakref import ref
 
 from ... import settings
 from ...distribute.blocks import KNOWN
@@ -403,7 +404,7 @@ class DeviceLoop:
     def _run(self, captured: Captured) -> Captured:
         """Run a captured round, and kept ones that go on where one ends, which is returned."""
         self.left, self.turned = True, None
-        gone = []
+        gone, first = [], captured if not self.loop.rounds else None
         while captured is not None:
             ended, captured = captured.run(self._heir, self.due)
             gone.append(ended)
@@ -411,6 +412,7 @@ class DeviceLoop:
             self._waited(ended)
         if self.loop.rounds > self.worth:
             self.tries, self.worth = self.tries - 1, inf
+        self.loop.went = ref(first) if first is not None and self.loop.over and len(gone) == 1 else None
         if not (self.loop.over or ended.left):  # it goes on there, once others had their turn or were told
             self.left, self.rests = False, None if ended.key else ended
             return ended

@@ -42,11 +42,17 @@ class Joined:
     def ready(self) -> bool:
         return self._tape.ready(0.0)
 
-    def begin(self, start: Captured) -> None:
+    def begin(self, start: Captured, zeroed: bool = False) -> None:
         """Make counters zero, but those of the round that it starts with, whose tape has begun."""
         for tape in self._tapes:
             if tape is not start.tape:
-                tape.clear()
+                tape.clear(zeroed)
+
+    def zero(self, start: Captured) -> None:
+        """Give the device what does so."""
+        for tape in self._tapes:
+            if tape is not start.tape:
+                tape.zero(state=False)
 
     def run(self, start: Captured, rounds: int, due: Callable[[float], bool]) -> str:
         self._tape.run(self.both.index(start), rounds, due)

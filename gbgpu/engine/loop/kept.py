@@ -57,6 +57,9 @@ class Kept:
         self.era = object()
         self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
+    def keeps(self, captured: Any) -> bool:
+        return captured in self._captured.get(captured.key, ())
+
     def add(self, captured: Any) -> None:
         counters.captured += 1
         self._refused.pop(captured.key, None)

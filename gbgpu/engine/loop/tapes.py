@@ -87,7 +87,7 @@ class CpuTape:
         beside = f", on {self._replay.threads} threads" if self._replay.threads > 1 else ""
         self.how = f"{self._replay.length} kernel calls a round{beside}"
 
-    def begin(self, rounds: int, noted: Any) -> None:
+    def begin(self, rounds: int, noted: Any, zeroed: bool = False) -> None:
         self.noted = noted
         self.state[:] = rounds, *[0] * (len(self.state) - 1)
 

@@ -1,0 +1,144 @@
+"""Loops of programs (`gb.program`): however they begin, calls give what the functions give as Python."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from test_program import alike, graph, kept
+
+import gbgpu as gb
+from gbgpu import binary, monoid, replace
+from gbgpu.engine.loop.lent import Lent
+from gbgpu.semiring import any_pair, min_first, min_plus, min_secondi, plus_times
+
+N = 700
+
+
+def levels(A, v):
+    q, level = v.dup(dtype=bool), gb.Vector(int, size=v.size)
+    with gb.loop() as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    return level
+
+
+def parents(A, v):
+    q, parent = gb.Vector(int, size=v.size), gb.Vector(int, size=v.size)
+    q(v.S) << gb.indexunary.rowindex(v)
+    with gb.loop(4):
+        parent(q.S) << q
+        q(~parent.S, replace) << min_secondi(q @ A)
+    return parent, q
+
+
+def lengths(A, v):
+    """The loop reads `v`, which no statement does."""
+    d, q = v.dup(dtype="FP64"), v.dup(dtype="FP64")
+    with gb.loop() as it:
+        q(~d.S, replace) << min_plus(q @ A)
+        q(~v.S, replace) << gb.select.valuelt(q, 40)
+        d(q.S) << q
+        it.until(q.nvals == 0)
+    return d
+
+
+def powers(A, v):
+    x, s = v.dup(dtype="FP64"), gb.Scalar.from_value(0.0)
+    x(~v.S) << 0.5
+    with gb.loop(6) as it:
+        x << plus_times(A @ x)
+        x << x / 100
+        s << s + 1.5
+        it.until(s > 7)
+    return x, s
+
+
+def labels(A, v):
+    """The loop changes a vector that is empty when it begins, and reads one of the caller's alone."""
+    x, y = gb.indexunary.rowindex(A.reduce_rowwise(monoid.any)).new(), gb.Vector("FP64", size=v.size)
+    with gb.loop(3):
+        y(binary.plus) << v
+        x(binary.min) << min_first(x @ A)
+    return x, y
+
+
+def twice(A, v):
+    first = levels(A, v)
+    return first, lengths(A, v), levels(A.T, first)
+
+
+def given(rng: np.random.Generator, n: int, dtype: str, share: float) -> gb.Vector:
+    many = max(int(share * n), 1)
+    at = rng.choice(n, many, replace=False) if share else []
+    values = rng.integers(1, 5, len(at)) if rng.random() < 0.5 else np.ones(len(at))
+    return gb.Vector.from_coo(at, values, dtype=dtype, size=n)
+
+
+BODIES = levels, parents, lengths, powers, labels, twice
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_calls_give_what_python_gives(devices, body):
+    rng, A = np.random.default_rng(5), graph(3, N)
+    call, wanted, found = gb.program(body), [], []
+    shares = [0.001] * 6 + [0.3, 0.001, 0.01, 1.0, 0.001, 0.0, 0.01] + [0.001] * 3
+    for share in shares:
+        v = given(rng, N, "FP64" if body is not levels else "BOOL", share)
+        wanted.append(body(A, v))
+        found.append(call(A, v))
+        assert alike(found[-1], wanted[-1])
+    assert all(map(alike, found, wanted))  # later calls have changed nothing
+
+
+def test_the_graph_begins_the_round(devices):
+    A = graph(3, N)
+    call = gb.program(levels)
+    for i in range(6):
+        call(A, given(np.random.default_rng(i), N, "BOOL", 0.001))
+    (program,) = kept()
+    if len(gb.settings.session().devices) == 1 and gb.settings.session().kernels.kind == "cuda":
+        assert program.steps[-1]._round() is not None
+    A[0, 0] = 3.0  # another matrix, which that round does not read
+    for i in range(4):
+        v = given(np.random.default_rng(i), N, "BOOL", 0.01)
+        assert alike(call(A, v), levels(A, v))
+
+
+def test_a_loop_that_breaks_off_leaves_its_round(devices, monkeypatch):
+    A = graph(3, N)
+    call = gb.program(levels)
+    v = [given(np.random.default_rng(i), N, "BOOL", 0.001) for i in range(8)]
+    for each in v[:5]:
+        call(A, each)
+
+    def broken(self, *_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lent, "recall", broken)
+        patch.setattr("gbgpu.engine.loop.captured.Captured.run", broken)
+        try:
+            call(A, v[5])
+        except KeyboardInterrupt:
+            pass
+    assert all(alike(call(A, each), levels(A, each)) for each in v[5:])
+
+
+def test_threads_take_turns(devices):
+    A, rng = graph(3, N), np.random.default_rng(2)
+    call, wrong = gb.program(levels), []
+    given_to = [[given(rng, N, "BOOL", share) for share in (0.001, 0.01, 0.001) * 3] for _ in range(3)]
+    wanted = [[levels(A, v) for v in each] for each in given_to]
+
+    def work(me: int) -> None:
+        wrong.extend(not alike(call(A, v), one) for v, one in zip(given_to[me], wanted[me], strict=True))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 27 and not any(wrong)
