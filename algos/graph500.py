@@ -1,7 +1,7 @@
 """Graph500: its two searches on a Kronecker graph, each result validated, and its output block.
 
 Edges are tuples as they were drawn, self-loops and repeats included. Validation reads these tuples and the arrays that
-a kernel returned, with NumPy only.
+a kernel returned, with NumPy only, or, where one GPU has all, with CuPy.
 
 Source: the Graph 500 specification, version 2.0 (2017): kernels 1 to 3, validation, and output.
 """
@@ -18,18 +18,29 @@ from algos.bfs import bfs
 from algos.sssp import shortest_path_tree
 from algos.verify import check, dense
 from gbgpu import settings
+from gbgpu.interrupts import imported
 from gbgpu.io.generate import rmat_tuples
 
 KEYS = 64  # searches of each kernel
+PIECE = 1 << 26  # edges that are validated at once
 
 
 class Tuples(NamedTuple):
-    """Edges of 2**scale vertices: tails and heads (int64, size m) and weights in [0, 1) (float32, size m)."""
+    """Edges of 2**scale vertices: tails and heads (whole numbers, size m) and weights in [0, 1) (float32, size m).
+
+    All are arrays of NumPy's, or of CuPy's.
+    """
 
     n: int
-    tails: np.ndarray
-    heads: np.ndarray
-    weights: np.ndarray
+    tails: Any
+    heads: Any
+    weights: Any
+
+    def pieces(self) -> "Iterator[Tuples]":
+        """All edges, some at a time."""
+        for first in range(0, self.tails.size, PIECE):
+            part = slice(first, first + PIECE)
+            yield Tuples(self.n, self.tails[part], self.heads[part], self.weights[part])
 
 
 class Searches(NamedTuple):
@@ -44,6 +55,23 @@ def generated(scale: int, edgefactor: int, seed: int) -> Tuples:
     """The tuples of a Kronecker graph, in random order."""
     n, tails, heads = rmat_tuples(scale, edgefactor, seed=seed)
     return Tuples(n, tails, heads, np.random.default_rng([seed, scale]).random(tails.size, dtype=np.float32))
+
+
+def placed(edges: Tuples) -> Tuples:
+    """The tuples on the GPU, if the session has one device, and it is a GPU."""
+    if isinstance(values(gb.Vector(int, size=1), 0), np.ndarray):
+        return edges
+    return Tuples(edges.n, *map(imported("cupy").asarray, edges[1:]))
+
+
+def values(vector: gb.Vector, missing: float) -> Any:
+    """The values at all places, `missing` where there is none: on the GPU, if one has all of the vector."""
+    full = gb.Vector(vector.dtype, size=vector.size)
+    full << missing
+    full(vector.S) << vector
+    if hasattr(full, "__cuda_array_interface__"):
+        return imported("cupy").asarray(full)
+    return dense(vector, missing)[0]
 
 
 def constructed(edges: Tuples) -> gb.Matrix:
@@ -62,14 +90,16 @@ def constructed(edges: Tuples) -> gb.Matrix:
 
 def search_keys(edges: Tuples, seed: int, count: int = KEYS) -> np.ndarray:
     """Distinct vertices that have an edge to another one, drawn at random; fewer than `count` if there are no more."""
-    apart = edges.tails != edges.heads
-    joined = np.zeros(edges.n, bool)
-    joined[edges.tails[apart]] = joined[edges.heads[apart]] = True
+    joined = np.zeros_like(edges.tails, bool, shape=edges.n)
+    for part in edges.pieces():
+        apart = part.tails != part.heads
+        joined[part.tails[apart]] = joined[part.heads[apart]] = True
     able = np.flatnonzero(joined)
-    return np.random.default_rng([seed, edges.n]).choice(able, min(count, able.size), replace=False)
+    chosen = np.random.default_rng([seed, edges.n]).choice(able.size, min(count, able.size), replace=False)
+    return np.array([int(able[i]) for i in chosen.tolist()], np.int64)
 
 
-def validate_bfs(edges: Tuples, key: int, levels: np.ndarray, parents: np.ndarray) -> None:
+def validate_bfs(edges: Tuples, key: int, levels: Any, parents: Any) -> None:
     """Check a search tree by the five rules of the specification; raises VerificationError.
 
     `levels` and `parents` are int64, size n, -1 where the search does not reach.
@@ -77,17 +107,18 @@ def validate_bfs(edges: Tuples, key: int, levels: np.ndarray, parents: np.ndarra
     reached, depth = tree(parents, key)
     check((levels >= 0) == reached, "levels: a vertex has a level and a parent or neither")
     check(~reached | (levels == depth), "2: an arc of the tree does not join levels that differ by one")
-    tails, heads = edges.tails, edges.heads
-    spans(edges, reached)
-    check(~reached[tails] | (abs(levels[tails] - levels[heads]) <= 1), "3: an edge spans more than one level", tails)
-    found = np.zeros(edges.n, bool)
-    found[heads[parents[heads] == tails]] = True
-    found[tails[parents[tails] == heads]] = True
+    found = np.zeros_like(reached)
+    for _, tails, heads, _ in edges.pieces():
+        spans(tails, heads, reached)
+        near = abs(levels[tails] - levels[heads]) <= 1
+        check(~reached[tails] | near, "3: an edge spans more than one level", tails)
+        found[heads[parents[heads] == tails]] = True
+        found[tails[parents[tails] == heads]] = True
     found[key] = True
     check(found | ~reached, "5: a vertex and its parent are not joined by an edge")
 
 
-def validate_sssp(edges: Tuples, key: int, distances: np.ndarray, parents: np.ndarray) -> None:
+def validate_sssp(edges: Tuples, key: int, distances: Any, parents: Any) -> None:
     """Check a tree of shortest paths by the five rules of the specification; raises VerificationError.
 
     `distances` (float32, size n) are infinite and `parents` (int64, size n) are -1 where the search does not reach.
@@ -96,20 +127,21 @@ def validate_sssp(edges: Tuples, key: int, distances: np.ndarray, parents: np.nd
     reached, _ = tree(parents, key)
     check(np.isfinite(distances) == reached, "distances: a vertex has a distance and a parent or neither")
     check(distances[key : key + 1] == 0, "distances: that of the search key is not 0", np.array([key]))
-    spans(edges, reached)
-    joined, exact = np.zeros((2, edges.n), bool)
-    for tails, heads in ((edges.tails, edges.heads), (edges.heads, edges.tails)):
-        through = distances[tails] + edges.weights
-        check(~reached[tails] | (distances[heads] <= through), "3: an edge is shorter than the difference", heads)
-        child = parents[heads] == tails
-        joined[heads[child]] = True
-        exact[heads[child & (through == distances[heads])]] = True
+    joined, exact = np.zeros_like(reached), np.zeros_like(reached)
+    for _, ends, others, weights in edges.pieces():
+        spans(ends, others, reached)
+        for tails, heads in ((ends, others), (others, ends)):
+            through = distances[tails] + weights
+            check(~reached[tails] | (distances[heads] <= through), "3: an edge is shorter than the difference", heads)
+            child = parents[heads] == tails
+            joined[heads[child]] = True
+            exact[heads[child & (through == distances[heads])]] = True
     joined[key] = exact[key] = True
     check(joined | ~reached, "5: a vertex and its parent are not joined by an edge")
     check(exact | ~reached, "2: an arc of the tree is not as long as the difference of its distances")
 
 
-def tree(parents: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
+def tree(parents: Any, key: int) -> tuple[Any, Any]:
     """Which vertices a tree from `key` has, and how many arcs lead to each; 0 outside.
 
     VerificationError unless the parents are a tree: the path from each vertex is doubled until it ends at the key.
@@ -120,7 +152,8 @@ def tree(parents: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
     reached = parents >= 0
     above = np.where(reached, parents, key)
     check(reached[above], "1: a parent is outside the tree")
-    depth = (reached & (np.arange(n) != key)).astype(np.int64)
+    depth = reached.astype(np.int64)
+    depth[key] = 0
     for _ in range(n.bit_length()):
         if (above == key).all():
             break
@@ -130,14 +163,14 @@ def tree(parents: np.ndarray, key: int) -> tuple[np.ndarray, np.ndarray]:
     return reached, depth
 
 
-def spans(edges: Tuples, reached: np.ndarray) -> None:
+def spans(tails: Any, heads: Any, reached: Any) -> None:
     """Check that the tree spans a whole component."""
-    check(reached[edges.tails] == reached[edges.heads], "4: an edge leads out of the tree", edges.tails)
+    check(reached[tails] == reached[heads], "4: an edge leads out of the tree", tails)
 
 
-def traversed(edges: Tuples, parents: np.ndarray) -> int:
+def traversed(edges: Tuples, parents: Any) -> int:
     """Tuples within the component of a search, repeats and self-loops included."""
-    return int(np.count_nonzero(parents[edges.tails] >= 0))
+    return sum(int(np.count_nonzero(parents[part.tails] >= 0)) for part in edges.pieces())
 
 
 def searched(
@@ -145,7 +178,7 @@ def searched(
     keys: np.ndarray,
     kernel: Callable[[int], Any],
     missing: float,
-    validate: Callable[[Tuples, int, np.ndarray, np.ndarray], None],
+    validate: Callable[[Tuples, int, Any, Any], None],
 ) -> Searches:
     """Run a kernel once from each key, and validate each result. One search before compiles the kernels."""
     found = Searches([], [], [])
@@ -157,7 +190,7 @@ def searched(
         gb.synchronize()
         found.seconds.append(perf_counter() - start)
         start = perf_counter()
-        measures, above = dense(measure, missing)[0], dense(parents, -1)[0]
+        measures, above = values(measure, missing), values(parents, -1)
         validate(edges, key, measures, above)
         found.edges.append(traversed(edges, above))
         found.validation.append(perf_counter() - start)
@@ -173,10 +206,10 @@ def run(
     """
     step("generating")
     start = perf_counter()
-    edges = generated(scale, edgefactor, seed)
+    edges = placed(generated(scale, edgefactor, seed))
     generation = perf_counter() - start
     step("construction")
-    constructed(generated(min(scale, 10), edgefactor, seed))  # compiles the kernels
+    constructed(placed(generated(min(scale, 10), edgefactor, seed)))  # compiles the kernels
     gb.synchronize()
     start = perf_counter()
     A = constructed(edges)

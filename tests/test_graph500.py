@@ -12,6 +12,12 @@ from algos.bfs import bfs
 from algos.cli import main
 from algos.sssp import shortest_path_tree
 from algos.verify import VerificationError, dense
+from gbgpu.interrupts import imported
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(monkeypatch):
+    monkeypatch.setattr(graph500, "PIECE", 50)
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +187,35 @@ def test_the_command(capsys, form):
         assert float(told[f"{name} min_time"]) > 0
         assert float(told[f"{name} min_TEPS"]) <= float(told[f"{name} harmonic_mean_TEPS"])
         assert f"{name} max_validate" in told
+
+
+def test_all_devices_traverse_the_same(devices):
+    """Results are validated where they lie."""
+    told = dict(graph500.run(7, 4, count=5))
+    edges = graph500.generated(7, 4, 1)
+    keys = graph500.search_keys(edges, 1, 5)
+    A = coo_array((edges.weights + 1, (edges.tails, edges.heads)), shape=(128, 128))
+    _, label = csgraph.connected_components(A)
+    traversed = [np.count_nonzero(label[edges.tails] == label[key]) for key in keys]
+    assert (told["min_nedge"], told["max_nedge"]) == (min(traversed), max(traversed))
+
+
+def test_rules_are_those_of_arrays_on_the_device(devices, edges, found):
+    key, *arrays = found
+    gb.init(devices.spec)
+    there = graph500.placed(edges)
+    put = np.array if isinstance(there.tails, np.ndarray) else imported("cupy").asarray
+    for rule in ("not a vertex", "cycle", "leads out of the tree", "not joined by an edge"):
+        levels, parents, distances, above = map(put, broken(edges, *found, rule))
+        with pytest.raises(VerificationError, match=rule):
+            graph500.validate_bfs(there, key, levels, parents)
+        with pytest.raises(VerificationError, match=rule):
+            graph500.validate_sssp(there, key, distances, above)
+    levels, parents, distances, above = map(put, arrays)
+    graph500.validate_bfs(there, key, levels, parents)
+    graph500.validate_sssp(there, key, distances, above)
+    assert graph500.traversed(there, parents) == graph500.traversed(edges, arrays[1])
+    assert graph500.search_keys(there, 3, 9).tolist() == graph500.search_keys(edges, 3, 9).tolist()
 
 
 def test_a_wrong_result_exits_with_1(capsys, monkeypatch):

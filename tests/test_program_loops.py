@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from test_program import alike, graph, kept
+from test_program import alike, at, graph, kept
 
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
@@ -97,7 +97,7 @@ def test_the_graph_begins_the_round(devices):
     A = graph(3, N)
     call = gb.program(levels)
     for i in range(6):
-        call(A, given(np.random.default_rng(i), N, "BOOL", 0.001))
+        call(A, at(i, N))
     (program,) = kept()
     if len(gb.settings.session().devices) == 1 and gb.settings.session().kernels.kind == "cuda":
         assert program.steps[-1]._round() is not None

@@ -10,17 +10,20 @@ hash of its edge, so both directions of an undirected edge have the same, whatev
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gbgpu import Matrix, dtypes, settings
 from gbgpu.errors import InvalidValue, message
+from gbgpu.interrupts import imported
 from gbgpu.io import checks
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Fibonacci hashing (Knuth, TAOCP 3, 6.4)
 _LOW = np.uint64(0xFFFFFFFF)
 _CHUNK = 1 << 16  # words of 32 bits of the random stream
+_PIECE = 1 << 19  # draws of a thread at once
 _MAX_VERTICES = 1 << 32  # an edge's key, row * n + column, has 64 bits
 LARGE = 1 << 18  # draws that are left to GPUs
 
@@ -187,11 +190,22 @@ def rmat_edges(
 
 
 def rmat_tuples(scale: int, edge_factor: int = 16, *, seed: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Number of vertices, tails and heads (int64) of the edges as they are drawn for `rmat`: with loops and repeats."""
+    """Number of vertices, tails and heads of the edges as they are drawn for `rmat`: with loops and repeats.
+
+    Tails and heads are INT32 where that has room for the vertices, else INT64.
+    """
     drawn = _rmat(scale, edge_factor, seed, 0.57, 0.19, 0.19, symmetric=False, permute=True, weights=None)
     with _memory(drawn.n, drawn.edges_drawn, False, None):
-        tails, heads = drawn.draw(0, drawn.units)
-    return drawn.n, tails.astype(np.int64), heads.astype(np.int64)
+        tails, heads = np.empty((2, drawn.units), np.int32 if drawn.n <= 1 << 31 else np.int64)
+
+        def fill(lo: int) -> None:
+            part = slice(lo, min(lo + _PIECE, drawn.units))
+            tails[part], heads[part] = drawn.draw(part.start, part.stop)
+
+        with imported("concurrent.futures").ThreadPoolExecutor() as pool:
+            for _ in pool.map(fill, range(0, drawn.units, _PIECE)):
+                pass
+    return drawn.n, tails, heads
 
 
 def uniform_edges(n: int, degree: int = 16, *, seed: int, symmetric: bool = True, weights: Weights = None) -> Edges:
@@ -283,6 +297,7 @@ def _rmat(
             rows, cols = label[rows], label[cols]
         return rows, cols
 
+    @cache
     def labels() -> np.ndarray:
         with checks.memory(f"new names of {n} vertices", 12 * n):
             return _random(seed, scale * drawn // 2).permutation(n).astype(np.uint32)
