@@ -68,7 +68,7 @@ def values(vector: gb.Vector, missing: float) -> Any:
     """The values at all places, `missing` where there is none: on the GPU, if one has all of the vector."""
     full = gb.Vector(vector.dtype, size=vector.size)
     full << missing
-    full(vector.S) << vector
+    full(gb.binary.second) << vector
     if hasattr(full, "__cuda_array_interface__"):
         return imported("cupy").asarray(full)
     return dense(vector, missing)[0]
