@@ -176,7 +176,8 @@ class Segment(_Plain):
         cupy = device.xp
         into = [] if taken is None else taken.starts(self._signature)
         direct = [each for each in into if id(each[0]) not in self._used and _lies(each[0]._store, each[1])]
-        into = [each for each in into if each not in direct]
+        lies = {id(x) for x, *_ in direct}
+        into = [each for each in into if id(each[0]) not in lies]
         numbers = {id(x): device.put(words_of(x)) for x, *_ in into if not x.ndim and x._value is not None}
         with at_once(session.devices):
             self._places = [(x, copy_of(session.devices, x._store)) for x in self._read if x._store is not None]
