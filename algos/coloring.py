@@ -25,10 +25,10 @@ from algos._inputs import degrees, drawn, sample
 from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from algos.triangles import upward
+from algos.triangles import oriented
 from gbgpu import Matrix, Scalar, Vector, agg, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
-from gbgpu.semiring import bor_first, bor_second, plus_pair
+from gbgpu.semiring import any_lt, bor_first, bor_second, plus_pair
 
 COLORS = 8, 16, 32, 64  # in a word
 SMALL, SHORT = 1 << 14, 4  # vertices, and edges a vertex, up to which an order is not halved: that saves less than it
@@ -81,7 +81,8 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     A = select.offdiag(A).new(name="A")
     order = by_degree(A, seed) if order is None else checked(order, n)
-    return colored(upward(A, order), order, speculated if method == METHODS[0] else in_turn)
+    (first,) = oriented(A, order, any_lt)
+    return colored(first, order, speculated if method == METHODS[0] else in_turn)
 
 
 def colored(first: Matrix, order: Vector, words: Words) -> Vector:
