@@ -493,12 +493,16 @@ def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -
 
 def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """A warp a row, or a thread where all are short; a block each piece of a long row."""
-    run, heavy, scalars = _run(device, module, kind), module("mxm_dot_heavy"), _scalars(kind, spec)
+    light, heavy, scalars = module(kind), module("mxm_dot_heavy"), _scalars(kind, spec)
     names = KINDS[kind].names
     kstarts, jstarts, marks = (names.index(name) for name in ("kstarts", "jstarts", "marks"))
     csr = ("indptr", "cols"), ("bptr", "bcols"), ("mptr", "mcols")
     of_a, of_b, of_m = (tuple(map(names.index, pair)) for pair in csr)
     shared = TABLE * (np.dtype(spec.idx).itemsize + (4 if "x" in spec.op.multiply.program.uses else 0))
+
+    def run(threads: int, values: tuple) -> None:
+        grid = min(device.fit(light, BLOCK, 0), max(-(-threads // BLOCK), 1))  # no block waits for another one to end
+        device.launch(light, grid, BLOCK, values)
 
     def launch(*args: Any) -> None:
         pieces = cut(device, args[of_a[0]], args[of_m[0]], gpu_streams.LONG)
@@ -507,10 +511,10 @@ def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spe
         n, count = values[0], pieces.size // 2
         means = [args[cols].size / max(args[ptr].size - 1, 1) for ptr, cols in (of_a, of_b, of_m)]
         if not count and max(means) <= gpu_streams.SHORT:
-            return run((n + BLOCK - 1) // BLOCK, (*values, gpu_streams.LONG, 0))
+            return run(n, (*values, gpu_streams.LONG, 0))
         # entries meet long rows more often than short ones
         width = lanes(int((32 if count else 4) * means[1]), 1)
-        run((n * 32 + BLOCK - 1) // BLOCK, (*values, gpu_streams.LONG, width))
+        run(32 * n, (*values, gpu_streams.LONG, width))
         if count:
             queue = kernels.scratch("queue", device, 1)
             device.clear(queue)
