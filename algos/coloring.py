@@ -6,7 +6,8 @@ those that are taken are a bit-or product. A vertex that finds all colours of a 
 
 Either all vertices choose at once, again and again until no colour changes (speculative). The first vertices in the
 order come to rest first. So a first part of them chooses until it rests, then as many again, and so on up to all: no
-round looks at vertices that rest, or that could not come to rest yet. Or only those vertices choose whose neighbours
+round looks at vertices that rest, or that could not come to rest yet. Of a large graph with hubs the first part is a
+graph of its own, as it takes most of the rounds. Or only those vertices choose whose neighbours
 before them all have their colour (Jones-Plassmann).
 
 Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
@@ -25,14 +26,15 @@ from algos._inputs import degrees, drawn, sample
 from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from algos.triangles import oriented
+from algos.triangles import has_hubs, oriented
 from gbgpu import Matrix, Scalar, Vector, agg, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_lt, bor_first, bor_second, plus_pair
 
 COLORS = 8, 16, 32, 64  # in a word
 SMALL, SHORT = 1 << 14, 4  # vertices, and edges a vertex, up to which an order is not halved: that saves less than it
-PARTS = 8  # takes; and how often it is
+PARTS = 6  # takes; and how often it is
+LARGE = 1 << 19  # vertices from which on the hubs that are left by that are a graph of their own
 METHODS = "speculative", "jones-plassmann"
 Words = Callable[[Matrix, Vector, Vector, str], Iterator[Vector]]
 
@@ -109,27 +111,38 @@ def speculated(first: Matrix, order: Vector, before: Vector, dtype: str) -> Iter
 
     `before` counts the arcs of each row of `first`. `part` numbers the parts of the order, of those that are left.
     """
-    n = first.nrows
+    n, colors = first.nrows, int(dtype.removeprefix("UINT"))
     bits, taken, moved = (Vector(dtype, n, name=name) for name in ("bits", "taken", "moved"))
     part, now, k = Vector("INT8", n, name="part"), Vector("INT8", n, name="now"), Scalar("INT64", name="k")
+    known = Vector(int, n, name="known")  # colours from those of this word on
     part(before.S) << 0
     limits = halves(order) if n > SMALL and first.nvals > SHORT * n else []
     for limit in limits:
         part(part.S, binary.plus) << order.apply(binary.le, right=limit)
+    if limits and n > LARGE and has_hubs(before):  # hubs take most rounds: these pass over no others
+        hubs = select.valuegt(order, limits[0]).new(name="hubs").to_coo()[0]
+        among = first[hubs, hubs].new(name="first"), order[hubs].new(name="order")
+        known[hubs] << colored(*among, speculated)
+        part(~known.S, replace) << part
     bits[:] = 1  # who has nobody before has the first colour
-    bits(part.S) << 0
+    bits(before.S) << 0
     while True:
-        k << 0
-        now << select.valueeq(part, 0)
-        with loop() as it:
-            taken(now.S, replace) << bor_second[dtype](first @ bits)
-            moved << change(taken & bits)
-            moved << select.valuene(moved, 0)
-            bits(binary.bxor) << moved
-            with it.when(moved.nvals == 0):
-                k << k + 1
-                now << select.valueeq(part, k)
-            it.until(k.value > len(limits))
+        if known.nvals:
+            bits(binary.second) << as_bit(select.valuelt(known, colors))
+            known << binary.minus(known, colors)
+            known << select.valuege(known, 0)
+        if part.nvals:
+            k << 0
+            now << select.valueeq(part, 0)
+            with loop() as it:
+                taken(now.S, replace) << bor_second[dtype](first @ bits)
+                moved << change(taken & bits)
+                moved << select.valuene(moved, 0)
+                bits(binary.bxor) << moved
+                with it.when(moved.nvals == 0):
+                    k << k + 1
+                    now << select.valueeq(part, k)
+                it.until(k.value > len(limits))
         found = select.valuene(bits, 0).new(name="found")
         yield found
         part(~found.S, replace) << part
@@ -209,6 +222,7 @@ def _summary(color: Vector) -> dict[str, Any]:
     return {"colors": int(found.max(initial=-1)) + 1, "most_frequent": int(np.bincount(found).max(initial=0))}
 
 
+as_bit = unary.register_anonymous(lambda color: 1 << color, "as_bit")
 place = unary.register_anonymous(lambda x: bits_set(x - 1), "place")
 lowest_free = unary.register_anonymous(lambda x: ~x & (x + 1), "lowest_free")  # 0: none
 change = binary.register_anonymous(lambda taken, mine: ~taken & (taken + 1) ^ mine, "change")
