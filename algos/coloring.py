@@ -1,12 +1,14 @@
 """Colouring: a colour for each vertex, so that no edge joins two of one colour.
 
 Vertices have an order: the higher degree first, between equal ones as drawn at random. Each takes the lowest colour
-that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, 32 at a
-time, so those that are taken are a bit-or product. Who finds all 32 taken waits for the next 32.
+that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, so
+those that are taken are a bit-or product. A vertex that finds all colours of a word taken waits for the next word.
 
-Either all do so at once, again and again until no colour changes (speculative). Whoever comes first in the order comes
-to rest first, so that part does so as a graph of its own before, and a first part of it before that. Or only those do
-whose neighbours before them all have their colour (Jones-Plassmann).
+Either all vertices choose at once, again and again until no colour changes (speculative). The first vertices in the
+order come to rest first. So a first part of them chooses until it rests, then as many again, and so on up to all: no
+round looks at vertices that rest, or that could not come to rest yet. Of a large graph with hubs the first part is a
+graph of its own, as it takes most of the rounds. Or only those vertices choose whose neighbours
+before them all have their colour (Jones-Plassmann).
 
 Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
 Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000, for speculation; the order by degree: Welsh,
@@ -24,17 +26,17 @@ from algos._inputs import degrees, drawn, sample
 from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from algos.triangles import upward
-from gbgpu import Matrix, Vector, binary, loop, monoid, replace, select, unary
+from algos.triangles import has_hubs, oriented
+from gbgpu import Matrix, Scalar, Vector, agg, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
-from gbgpu.semiring import bor_first, bor_second, plus_pair
+from gbgpu.semiring import any_lt, bor_first, bor_second, plus_pair
 
-COLORS = 32  # in a word
-# Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than
-# one of FEW, are graphs of their own.
-SMALL, SHARE, FEW = 1 << 14, 16, 4
+COLORS = 8, 16, 32, 64  # in a word
+SMALL, SHORT = 1 << 14, 4  # vertices, and edges a vertex, up to which an order is not halved: that saves less than it
+PARTS = 6  # takes; and how often it is
+LARGE = 1 << 19  # vertices from which on the hubs that are left by that are a graph of their own
 METHODS = "speculative", "jones-plassmann"
-Words = Callable[[Matrix, Vector], Iterator[Vector]]
+Words = Callable[[Matrix, Vector, Vector, str], Iterator[Vector]]
 
 
 def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
@@ -81,7 +83,8 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     A = select.offdiag(A).new(name="A")
     order = by_degree(A, seed) if order is None else checked(order, n)
-    return colored(upward(A, order), order, speculated if method == METHODS[0] else in_turn)
+    (first,) = oriented(A, order, any_lt)
+    return colored(first, order, speculated if method == METHODS[0] else in_turn)
 
 
 def colored(first: Matrix, order: Vector, words: Words) -> Vector:
@@ -91,52 +94,75 @@ def colored(first: Matrix, order: Vector, words: Words) -> Vector:
     """
     n = first.nrows
     color = Vector(int, n, name="color")
-    for word, bits in enumerate(words(first, order) if n else ()):
-        color(bits.S) << binary.plus(place["UINT64"](bits), COLORS * word)
+    if not n:
+        return color
+    before = first.reduce_rowwise(agg.count).new(name="before")
+    most = before.reduce(monoid.max).new().value or 0  # a colour more than that is enough, so two words are, mostly
+    colors = next((size for size in COLORS if most < 2 * size), COLORS[-1])
+    for word, bits in enumerate(words(first, order, before, f"UINT{colors}")):
+        color(bits.S) << binary.plus(place["UINT64"](bits), colors * word)
         if color.nvals == n:
-            break
-        if n > SMALL and n - color.nvals < n // FEW:
-            left = Vector(bool, n, name="left")
-            left(~color.S) << True
-            rest = left.to_coo()[0]
-            color[rest] << binary.plus(colored(*among(rest, first, order), words), COLORS * (word + 1))
             break
     return color
 
 
-def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
-    """A word of colours after another: those that get one of these, as a bit."""
-    n = first.nrows
-    bits, taken, moved = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "moved"))
-    left = Vector(bool, n, name="left")
+def speculated(first: Matrix, order: Vector, before: Vector, dtype: str) -> Iterator[Vector]:
+    """A word of colours after another: those that get one of these, as a bit.
+
+    `before` counts the arcs of each row of `first`. `part` numbers the parts of the order, of those that are left.
+    """
+    n, colors = first.nrows, int(dtype.removeprefix("UINT"))
+    bits, taken, moved = (Vector(dtype, n, name=name) for name in ("bits", "taken", "moved"))
+    part, now, k = Vector("INT8", n, name="part"), Vector("INT8", n, name="now"), Scalar("INT64", name="k")
+    known = Vector(int, n, name="known")  # colours from those of this word on
+    part(before.S) << 0
+    limits = halves(order) if n > SMALL and first.nvals > SHORT * n else []
+    for limit in limits:
+        part(part.S, binary.plus) << order.apply(binary.le, right=limit)
+    if limits and n > LARGE and has_hubs(before):  # hubs take most rounds: these pass over no others
+        hubs = select.valuegt(order, limits[0]).new(name="hubs").to_coo()[0]
+        among = first[hubs, hubs].new(name="first"), order[hubs].new(name="order")
+        known[hubs] << colored(*among, speculated)
+        part(~known.S, replace) << part
     bits[:] = 1  # who has nobody before has the first colour
-    left << first.reduce_rowwise(monoid.any)
-    bits(left.S) << 0
-    if n > SMALL:  # nobody else comes before one of the first in the order
-        limit = np.quantile(sample(order), 1 - 1 / SHARE, method="lower").item()
-        ids = select.valuegt(order, limit).new(name="top").to_coo()[0]
-        bits(binary.second)[ids] << next(speculated(*among(ids, first, order)))
+    bits(before.S) << 0
     while True:
-        with loop() as it:
-            taken << bor_second["UINT32"](first @ bits)
-            moved(left.S, replace) << change(taken & bits)
-            moved << select.valuene(moved, 0)
-            bits(binary.bxor) << moved
-            it.until(moved.nvals == 0)
+        if known.nvals:
+            bits(binary.second) << as_bit(select.valuelt(known, colors))
+            known << binary.minus(known, colors)
+            known << select.valuege(known, 0)
+        if part.nvals:
+            k << 0
+            now << select.valueeq(part, 0)
+            with loop() as it:
+                taken(now.S, replace) << bor_second[dtype](first @ bits)
+                moved << change(taken & bits)
+                moved << select.valuene(moved, 0)
+                bits(binary.bxor) << moved
+                with it.when(moved.nvals == 0):
+                    k << k + 1
+                    now << select.valueeq(part, k)
+                it.until(k.value > len(limits))
         found = select.valuene(bits, 0).new(name="found")
         yield found
-        left(~found.S, replace) << left
+        part(~found.S, replace) << part
         bits[:] = 0
 
 
-def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
+def halves(order: Vector) -> list[int]:
+    """The numbers that the first half, quarter, ... 1 / 2**PARTS of the order are above, by a sample; lowest last."""
+    shares = 1 - 0.5 ** np.arange(PARTS, 0, -1)
+    return np.unique(np.quantile(sample(order, 1 << PARTS + 5), shares, method="lower"))[::-1].tolist()
+
+
+def in_turn(first: Matrix, order: Vector, before: Vector, dtype: str) -> Iterator[Vector]:
     """The same as `speculated`, where a vertex is next when no vertex before it is left.
 
     A vertex that finds nothing free is not waited for. `waits` counts, for each vertex, those before it that have not
     had their turn, so each arc is followed once.
     """
     n, later = first.nrows, first.T.new(name="later")
-    bits, taken, free, t = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free", "t"))
+    bits, taken, free, t = (Vector(dtype, n, name=name) for name in ("bits", "taken", "free", "t"))
     waits, q, fewer = (Vector(int, n, name=name) for name in ("waits", "q", "fewer"))
     left = Vector(bool, n, name="left")
     left[:] = True
@@ -146,9 +172,9 @@ def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
         waits(left.S, binary.plus) << plus_pair[int](first @ left)
         q << select.valueeq(waits, 0)
         with loop() as it:
-            free << lowest_free(binary.second(q & taken))
+            free << lowest_free(binary.second[dtype](q & taken))
             bits(free.S) << free
-            t << bor_first["UINT32"](free @ later)
+            t << bor_first[dtype](free @ later)
             taken(binary.bor) << t
             fewer << plus_pair[int](q @ later)
             fewer << binary.minus(waits & fewer)
@@ -159,11 +185,6 @@ def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
         yield found
         left(~found.S, replace) << left
         bits.clear()
-
-
-def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, Vector]:
-    """The same of some vertices alone."""
-    return first[vertices, vertices].new(name="first"), order[vertices].new(name="order")
 
 
 def by_degree(A: Matrix, seed: int) -> Vector:
@@ -201,6 +222,7 @@ def _summary(color: Vector) -> dict[str, Any]:
     return {"colors": int(found.max(initial=-1)) + 1, "most_frequent": int(np.bincount(found).max(initial=0))}
 
 
+as_bit = unary.register_anonymous(lambda color: 1 << color, "as_bit")
 place = unary.register_anonymous(lambda x: bits_set(x - 1), "place")
 lowest_free = unary.register_anonymous(lambda x: ~x & (x + 1), "lowest_free")  # 0: none
 change = binary.register_anonymous(lambda taken, mine: ~taken & (taken + 1) ^ mine, "change")

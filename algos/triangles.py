@@ -1,9 +1,10 @@
 """Triangles: each edge of an acyclic orientation, with what its ends have in common.
 
-L holds one arc of each edge, to the end that comes later in some order. C(L.S) << plus_pair(L @ L.T) counts at the
-arc i -> j the vertices that come after both, so each triangle once, at its first two. Any order does; the one by
-degree leaves hubs few arcs, which is where the work is. Nothing is renumbered. For each vertex's own triangles all that
-an edge's two ends have in common is counted.
+L holds one arc of each edge, to the end that comes later in some order. plus_pair(L @ L.T) at an edge counts the
+vertices that come after both ends, so each triangle once, at its first two. Any order does; the one by degree leaves
+hubs few arcs, which is where the work is. Nothing is renumbered. The mask says which end's arcs are marked, while those
+of the other ends are looked up one after the other: arcs of vertices of higher degree are marked, as those that come
+before them have fewer. For each vertex's own triangles all that an edge's two ends have in common is counted.
 
 Source: Azad, Buluc, Gilbert, "Parallel Triangle Counting and Enumeration Using Matrix Algebra", 2015; the order by
 degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, Patterson, the GAP benchmark, 2015.
@@ -49,9 +50,12 @@ def triangle_count(A: Matrix) -> int:
     """
     undirected(A)
     degree = degrees(A)
-    L = by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
+    if has_hubs(degree):
+        L, marked = by_degree(A, degree, any_lt, any_gt)
+    else:
+        L = marked = select.tril(A, -1).new(name="L")
     C = Matrix(int, L.nrows, L.ncols, name="C")
-    C(L.S) << plus_pair[int](L @ L.T)
+    C(marked.S) << plus_pair[int](L @ L.T)
     return int(C.reduce_scalar(monoid.plus).new().value or 0)
 
 
@@ -93,7 +97,7 @@ def at_edges(A: Matrix, degree: Vector) -> Matrix:
 
     An edge's count lies at the arc from its end of higher degree, whose neighbours are marked once for all others.
     """
-    H = by_degree(A, degree, any_gt)
+    (H,) = by_degree(A, degree, any_gt)
     S = Matrix(int, A.nrows, A.ncols, name="S")
     S(H.S) << 0
     S(H.S, binary.plus) << plus_pair[int](A @ A.T)
@@ -107,20 +111,20 @@ def has_hubs(degree: Vector) -> bool:
     return bool(found.size and found.mean() > SKEW * np.median(found))
 
 
-def by_degree(A: Matrix, degree: Vector, compared: Semiring = any_lt) -> Matrix:
-    """The arcs to the end of higher degree; between equal ones, to the larger vertex number. any_gt: their reverses."""
+def by_degree(A: Matrix, degree: Vector, *compared: Semiring) -> list[Matrix]:
+    """As `oriented`, by degree; between equal ones, by vertex number."""
     key = Vector(int, A.nrows, name="key")
     key << degree.apply(binary.times, right=A.nrows)
     key(binary.plus) << indexunary.index(degree)
-    return upward(A, key, compared)
+    return oriented(A, key, *compared)
 
 
-def upward(A: Matrix, key: Vector, compared: Semiring = any_lt) -> Matrix:
-    """The arcs to the end of the larger key; any_gt: the smaller one."""
+def oriented(A: Matrix, key: Vector, *compared: Semiring) -> list[Matrix]:
+    """The arcs to the end of the larger key for any_lt, to that of the smaller one for any_gt."""
     D = key.diag()
     row = any_first[int](D @ A).new(name="row")
-    chosen = compared[int](row @ D).new(name="chosen")
-    return select.valuene(chosen, False).new(name="L")
+    chosen = (each[int](row @ D).new(name="chosen") for each in compared)
+    return [select.valuene(each, False).new(name="L") for each in chosen]
 
 
 ALGORITHMS["triangles"] = Algorithm(

@@ -131,11 +131,13 @@ def test_those_of_high_degree_are_colored_first(devices, monkeypatch):
     G = nx.barabasi_albert_graph(300, 4, 1)
     A = matrix((300, [arc for i, j in G.edges for arc in ((i, j), (j, i))]))
     monkeypatch.setattr(coloring, "SMALL", 10)
-    monkeypatch.setattr(coloring, "SHARE", 3)
+    monkeypatch.setattr(coloring, "SHORT", 1)
+    monkeypatch.setattr(coloring, "LARGE", 80)
+    monkeypatch.setattr(coloring, "has_hubs", lambda degree: True)  # so the first ones are a graph of their own
     right = algos.greedy_color(A, "jones-plassmann")
     assert algos.greedy_color(A).isequal(right)
     check_coloring(A, right)
-    B = matrix((90, [(i, j) for i in range(90) for j in range(90) if i != j]))  # few are left for the last words
+    B = matrix((90, [(i, j) for i in range(90) for j in range(90) if i != j]))
     assert sorted(as_dict(algos.greedy_color(B)).values()) == list(range(90))
     order = gb.Vector.from_dense(np.random.default_rng(0).permutation(300) / 1000 - 0.1)
     color = algos.greedy_color(A, order=order)

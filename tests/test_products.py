@@ -98,3 +98,26 @@ def test_rows_side_by_side(devices):
         for ids in (slice(0, 200), slice(3, 90), slice(150, 200), slice(20, 20), [199], [3, 4, 6], [5, 4, 3], [7, 7]):
             found, right = A[ids, :].new(), held[ids]
             assert found.shape == right.shape and np.array_equal(found.to_scipy_sparse().toarray(), right.toarray())
+
+
+@pytest.mark.parametrize("shape", ["short rows", "a long row", "a long row of the mask"])
+def test_entries_inside_a_mask(first, shape):
+    """Rows of each length, of the left matrix and of the mask: those that are long take another way on GPUs."""
+    dense = {"short rows": 0.002, "a long row": 0.05, "a long row of the mask": 0.02}[shape]
+    S, T, M = made(60, 400, dense, 1), made(700, 400, dense, 2), made(60, 700, 0.002 if dense == 0.002 else 0.03, 3)
+    if shape == "a long row":
+        S = S.tolil()
+        S[7] = 2
+    if shape == "a long row of the mask":
+        M = M.tolil()
+        M[9] = 1
+    S, M = sp.csr_array(S), sp.csr_array(M)
+    A, B, held = (gb.Matrix.from_scipy_sparse(each) for each in (S, T, M))
+    for name in ("plus_times", "plus_pair", "any_pair", "min_plus", "plus_firstj"):
+        product, right = getattr(gb.semiring, name)(A @ B.T), EXPECTED[name](S, sp.csr_array(T.T))
+        C = gb.Matrix(product.dtype, *M.shape)
+        C(held.S, method="dot") << product
+        rows, cols, vals = C.to_coo()
+        wanted = np.argwhere(((ones(S) @ ones(sp.csr_array(T.T))).toarray() != 0) & (M.toarray() != 0))
+        assert np.array_equal(np.column_stack([rows, cols]), wanted), name
+        assert np.array_equal(vals, right[rows, cols]), name

@@ -282,6 +282,25 @@ KEPT(8, unsigned long long)
 extern "C" __global__ void listed(const unsigned *bits, const long long *upto, const int *rows, int *out, long long n) {
     EACH(i, n) if (bits[i >> 5] >> (i & 31) & 1) out[bits_before(bits, upto, i, n)] = rows ? rows[i] : (int)i;
 }
+// Of rows that are long in A or in M: how many pieces the entries of M are; and the row and the first entry of each.
+#define LONG_ROWS(size, type) \
+extern "C" __global__ void long_counts##size(const type *indptr, const type *mptr, long long n, \
+                                             long long least, long long each, long long *counts) { \
+    EACH(i, n) { \
+        const long long a = indptr[i + 1] - indptr[i], m = mptr[i + 1] - mptr[i]; \
+        counts[i] = a && (a >= least || m >= least) ? (m + each - 1) / each : 0; \
+    } \
+} \
+extern "C" __global__ void long_pieces##size(const type *mptr, long long n, long long each, \
+                                             const long long *upto, long long *out) { \
+    EACH(i, n) \
+        for (long long at = upto[i]; at < upto[i + 1]; at++) { \
+            out[2 * at] = i; \
+            out[2 * at + 1] = mptr[i] + each * (at - upto[i]); \
+        } \
+}
+LONG_ROWS(4, int)
+LONG_ROWS(8, long long)
 // How many rows whose bits are set begin before each tile.
 #define RANKS(size, type) \
 extern "C" __global__ void ranks##size(const type *indptr, const unsigned *bits, const long long *upto, int *out, \

@@ -20,8 +20,8 @@ def functions() -> list[str]:
     """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
     sized = "fill", "copy", "take", "fetch", "cut", "empties", "longest", "differ", "kept", "where", "spread"
     names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
-    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first", *ROWS
-    names += [f"{work}{size}" for work in doubled for size in (4, 8)]
+    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first", "long_counts"
+    names += [f"{work}{size}" for work in (*doubled, "long_pieces", *ROWS) for size in (4, 8)]
     pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
     names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
     names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]

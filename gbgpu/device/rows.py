@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 TILE = 1024  # entries, as in arrays.cu
+CUT = 512  # entries of a piece of a long row of a mask
 PIECE, WINDOW = 128, 16384  # entries of a piece at most, and rows whose pieces are sorted by length, as there
 
 
@@ -39,6 +40,19 @@ class Begun:
         args = self._indptr, self.bits, self.upto, found, self.n, tiles
         self._device.run(f"ranks{self._indptr.itemsize}", tiles + 1, args)
         return found
+
+
+def cut(device: Any, indptr: Any, mptr: Any, long: int) -> Any:
+    """The row and the first entry (int64, one after the other) of each piece of CUT entries of M, of the rows of at
+    least so many entries in M or in A, if they have some in both."""
+    n = len(indptr) - 1
+    counts = device.empty(n, np.int64)
+    device.run(f"long_counts{indptr.itemsize}", n, (indptr, mptr, n, long, CUT, counts))
+    upto = device.offsets(counts)
+    found = device.empty(2 * int(device.get(upto[-1:])[0]), np.int64)
+    if found.size:
+        device.run(f"long_pieces{indptr.itemsize}", n, (mptr, n, CUT, upto, found))
+    return found
 
 
 def joined(device: Any, rows: Any, count: int, n: int, before: Any = None) -> tuple[Any, int]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import settings
 from ..device import nvrtc
+from ..device.rows import cut
 from ..device.store import Recent
 from ..semiring._types import BOOL
 from ..trace import aside, compiling
@@ -43,7 +44,7 @@ FILLED = 2048  # pull: rows a multiprocessor from which a thread takes one by it
 HUB, FEW = 1024, 1 << 16  # push, as in src/push.cu: of more than FEW vertices those of HUB entries are the whole grid's
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
-TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
+TABLE, DOT = 8192, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
 RELAX, MEETING = 2, 64  # relax: blocks a multiprocessor, words of where they meet
 OWNERS = 16  # pull_far, as in src/, and the words of what it is told of them
@@ -169,7 +170,7 @@ class GpuKernels:
         return {"hubs": gpu_streams.has_long_rows(block)}
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
-        return gpu_streams.long_rows(device, block)
+        return device.empty(0, np.int64)  # the launcher finds long rows
 
     def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
         """Two lists each: workers fill one while they empty the other. A vertex may be there more than once."""
@@ -491,24 +492,34 @@ def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -
 
 
 def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A warp a row; a block each long row of A (listed in `marks`)."""
-    run, heavy, scalars = _run(device, module, kind), module("mxm_dot_heavy"), _scalars(kind, spec)
+    """A warp a row, or a thread where all are short; a block each piece of a long row."""
+    light, heavy, scalars = module(kind), module("mxm_dot_heavy"), _scalars(kind, spec)
     names = KINDS[kind].names
-    kstarts, jstarts, marks, bptr, bcols = (
-        names.index(name) for name in ("kstarts", "jstarts", "marks", "bptr", "bcols")
-    )
+    kstarts, jstarts, marks = (names.index(name) for name in ("kstarts", "jstarts", "marks"))
+    csr = ("indptr", "cols"), ("bptr", "bcols"), ("mptr", "mcols")
+    of_a, of_b, of_m = (tuple(map(names.index, pair)) for pair in csr)
     shared = TABLE * (np.dtype(spec.idx).itemsize + (4 if "x" in spec.op.multiply.program.uses else 0))
 
+    def run(threads: int, values: tuple) -> None:
+        grid = min(device.fit(light, BLOCK, 0), max(-(-threads // BLOCK), 1))  # no block waits for another one to end
+        device.launch(light, grid, BLOCK, values)
+
     def launch(*args: Any) -> None:
+        pieces = cut(device, args[of_a[0]], args[of_m[0]], gpu_streams.LONG)
+        args = *args[:marks], pieces, *args[marks + 1 :]
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
-        n, heavies = values[0], args[marks].size
-        width = lanes(32 * args[bcols].size, args[bptr].size)  # entries meet long rows more often than short ones
-        run((n * 32 + BLOCK - 1) // BLOCK, (*values, gpu_streams.LONG, width))
-        if heavies:
+        n, count = values[0], pieces.size // 2
+        means = [args[cols].size / max(args[ptr].size - 1, 1) for ptr, cols in (of_a, of_b, of_m)]
+        if not count and max(means) <= gpu_streams.SHORT:
+            return run(n, (*values, gpu_streams.LONG, 0))
+        # entries meet long rows more often than short ones
+        width = lanes(int((32 if count else 4) * means[1]), 1)
+        run(32 * n, (*values, gpu_streams.LONG, width))
+        if count:
             queue = kernels.scratch("queue", device, 1)
             device.clear(queue)
-            grid = min(device.fit(heavy, DOT, shared), heavies)
-            device.launch(heavy, grid, DOT, (*values, heavies, width, queue), shared)
+            grid = min(device.fit(heavy, DOT, shared), count)
+            device.launch(heavy, grid, DOT, (*values, count, width, queue), shared)
 
     return launch
 

@@ -83,7 +83,7 @@ def _of(kind: str, *more: str) -> tuple[Argument, ...]:
 
 
 def _dot(marks: str, *more: str) -> tuple[Argument, ...]:
-    """Of mxm_dot, whose marks are the long rows."""
+    """Of mxm_dot; `marks`: the pieces of long rows."""
     return tuple(argument(marks) if each.name == "marks" else each for each in _of("mxm_dot", *more))
 
 
@@ -92,7 +92,7 @@ FUNCTIONS: dict[str, tuple[Argument, ...]] = {
     "push_hubs": _of("push", *_MORE["push"]),
     "pull_heavy": _of("pull", "p", "limit: i64", "heavies: i64"),
     **dict.fromkeys(("pull_short", "pull_short_plain"), _of("pull", "p")),
-    "mxm_dot": _dot("marks: int *", *_MORE["mxm_dot"]),
-    "mxm_dot_heavy": _dot("heavy", "kp: i64", "jp: i64", "heavies: i64", "lanes: i64", "inout queue: u64 *"),
+    "mxm_dot": _dot("marks: i64 *", *_MORE["mxm_dot"]),
+    "mxm_dot_heavy": _dot("pieces: i64 *", "kp: i64", "jp: i64", "count: i64", "lanes: i64", "inout queue: u64 *"),
     **{name: tuple(map(argument, given)) for name, given in (_OTHERS | _BYTES).items()},
 }

@@ -202,8 +202,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
         *("n", "slots: i64 *", *_CSR, "names", "renamed", "out_begins", "out out_cols", "out out_vals: T_A *"),
     ),
     # -- products of matrices: rows of A on this device, all rows of B (by slot). op: TypedSemiring; a, b: types of A
-    # and B. k* translate inner slots, j* column slots. `marks`: workspace as mxm_room says; for
-    # backends without "rows" the rows of A with at least HEAVY entries.
+    # and B. k* translate inner slots, j* column slots. `marks`: workspace as mxm_room says;
+    # nothing for backends without "rows".
     # mxm_rows: each term of row r whose column is in row r of M (a mask, or the pattern of the result) is added to that
     # entry of M. mxm_dot: b is B by columns; each entry (r, j) of M gets the product of row r and column j.
     # out_vals and out_found (zeroed by the caller) go along with M's entries.
