@@ -124,17 +124,20 @@ def graph(name: str, scale: int, seed: int, file: str | None) -> Graph:
         A = make(seed=seed)
     else:
         called, A = f"{name} ({file})", load(file, dup_op="min")
-        if A.ss.is_iso and A.nvals:  # a file without weights
-            rows, cols, _ = A.to_coo(values=False)
-            ends = (ids.astype(np.uint64) for ids in (rows, cols))
-            A = gb.Matrix.from_coo(rows, cols, weigh(np.uint64(A.nrows), *ends, True, WEIGHTS), **_shape(A), name="A")
+        A = weighed(A)
     if not A.nvals:
         raise InvalidValue(message("a graph with edges", f"none in {called}", "--scale 10"))
     return Graph(called, A, both_ways(A))
 
 
-def _shape(A: gb.Matrix) -> dict[str, int]:
-    return {"nrows": A.nrows, "ncols": A.ncols}
+def weighed(A: gb.Matrix) -> gb.Matrix:
+    """A with whole weights from 1 to 255 if all of its values are equal; both directions of an edge get the same."""
+    if not (A.ss.is_iso and A.nvals):
+        return A
+    rows, cols, _ = A.to_coo(values=False)
+    ends = (ids.astype(np.uint64) for ids in (rows, cols))
+    weights = weigh(np.uint64(A.nrows), *ends, True, WEIGHTS)
+    return gb.Matrix.from_coo(rows, cols, weights, nrows=A.nrows, ncols=A.ncols, name="A")
 
 
 def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> Line:
