@@ -407,7 +407,7 @@ def bench_gap(arguments: argparse.Namespace) -> int:
         print(json.dumps([line._asdict() for line in lines]))
         return 0
     table = Table("graph", "kernel", "trials", "average, s", "min, s", "max, s", title="GAP, every trial verified")
-    for graph, kernel, seconds in lines:
+    for graph, kernel, seconds, _ in lines:
         figures = (f"{value:.5f}" for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
         table.add_row(escape(graph), kernel, str(len(seconds)), *figures)
     Paper().print(table)

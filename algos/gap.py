@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,11 +62,12 @@ class Graph:
 
 
 class Line(NamedTuple):
-    """A row of the table; seconds of each trial."""
+    """A row of the table; seconds of each trial, and those of peers."""
 
     graph: str
     kernel: str
     seconds: list[float]
+    peers: dict[str, list[float]]
 
 
 KERNELS = {
@@ -140,10 +142,21 @@ def weighed(A: gb.Matrix) -> gb.Matrix:
     return gb.Matrix.from_coo(rows, cols, weights, nrows=A.nrows, ncols=A.ncols, name="A")
 
 
-def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> Line:
-    """The trials of one kernel. VerificationError for a wrong result. A call before compiles the kernels."""
-    kernel, seconds = KERNELS[name], list[float]()
-    kernel.run(graph, next(graph.sources(kernel.roots, seed)))
+def measured(
+    graph: Graph,
+    name: str,
+    seed: int,
+    trials: int | None = None,
+    peers: Mapping[str, Callable[[list[int]], Any]] = MappingProxyType({}),
+) -> Line:
+    """The trials of one kernel, and after each of them those of peers with the same sources. A call of each before
+    compiles the kernels. VerificationError for a wrong result; peers' results are not looked at."""
+    kernel, first = KERNELS[name], next(graph.sources(KERNELS[name].roots, seed))
+    kernel.run(graph, first)
+    for peer in peers.values():
+        peer(first)
+    seconds: list[float] = []
+    others: dict[str, list[float]] = {peer: [] for peer in peers}
     at = graph.sources(kernel.roots, seed)
     for _ in range(trials or kernel.trials):
         sources = next(at)
@@ -152,8 +165,12 @@ def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> L
         found = kernel.run(graph, sources)
         gb.synchronize()
         seconds.append(perf_counter() - start)
+        for peer, took in others.items():
+            start = perf_counter()
+            peers[peer](sources)
+            took.append(perf_counter() - start)
         kernel.check(graph, sources, found)
-    return Line(graph.name, name, seconds)
+    return Line(graph.name, name, seconds, others)
 
 
 def run(

@@ -2,7 +2,7 @@
 
     python -m bench.experiments.gum [--data DIR] [--times 64]
 
-Searches run on CPU devices with a block for each GPU; what their frontiers were is decided again by each policy, and
+Searches run in rounds, on CPU devices with a block for each GPU; what their frontiers were is decided again by each policy, and
 seconds are predicted: an edge takes 200 ps, a link carries 8 bytes of it, a device that takes part adds 20 us to a
 round. `--times`: as if every block's frontier were that many times larger (GUM's graphs have 0.1 to 5 G edges). What
 devices send each other after a round is not in it. DIR: graphs in Matrix Market files beside the generated ones. Files
@@ -25,6 +25,7 @@ import gbgpu as gb
 from algos import bfs, connected_components, pagerank, sssp
 from algos.balancing import BYTES, EDGE, MEETING, POLICIES, plot
 from algos.gap import weighed
+from bench.experiments.fixpoints import in_rounds
 from bench.record import RESULTS, Table, page
 from gbgpu import balance
 from gbgpu.balance import Round, Tally, Topology, constant, replay, rounds, summary
@@ -59,7 +60,7 @@ def recorded(arrays: tuple, algorithm: str, partition: str, devices: int, times:
     indptr, indices, values = arrays
     A = gb.Matrix.from_csr(indptr, indices, values, ncols=len(indptr) - 1)
     source = int(np.diff(indptr).argmax())
-    with gb.trace() as records:
+    with in_rounds(), gb.trace() as records:
         RUNS[algorithm](A, source)
     return [Round(one.direction, tuple(larger(tally, times) for tally in one.tallies)) for one in rounds(records)]
 
@@ -138,8 +139,8 @@ def overhead(kept: dict, host: Topology) -> Table:
     note = f"""Processor time of `replay`, all of it, in Python. GUM: at most 13 ms, 25.6x on average.
 
 **Deciding takes longer than it is charged.** The policy charges {charged:.0f} us for a decision (`overhead`), and so
-do the other tables; it takes {min(took):.0f} to {max(took):.0f} us. With that, stealing and folding gain more than deciding takes on
-{", ".join(worth) or "none of these graphs"}, and lose on the others or break even."""
+do the other tables; it takes {min(took):.0f} to {max(took):.0f} us. So stealing and folding gain more than deciding
+takes on {", ".join(worth) or "none of these graphs"} alone."""
     columns = ["graph", "rounds", "us a round", "deciding, ms", "won, ms", "won over spent"]
     return Table(columns, rows, "Overhead of deciding, SSSP (table IV)", note)
 
