@@ -85,7 +85,7 @@ def commit() -> str:
 
     if named := os.environ.get("GBGPU_COMMIT"):  # measured on a copy without its history
         return named
-    return (git("rev-parse", "--short", "HEAD") or "none") + ("+" if git("status", "--porcelain") else "")
+    return (git("rev-parse", "--short", "HEAD") or "none") + ("+" if git("status", "--porcelain", "-uno") else "")
 
 
 def figure(value: float | None, unit: str = "") -> str:
@@ -232,12 +232,13 @@ def draw_roofline(page: dict[str, Any], path: Path) -> bool:
             if mine:
                 label = f"limited by {kind}"
                 axes.barh([-k for k in mine], [shares[k] for k in mine], color=colour, label=label)
-        axes.axvline(100, color="black", linewidth=1)
+        axes.axvline(100, color="black", linewidth=1, label="measured limit")
         axes.set_yticks([-k for k in range(len(names))], names)
         axes.set_xlabel("of the measured limit (%); 100: as fast as the memory allows")
-        axes.set_title(f"Kernels on {', '.join(page.get('devices', []))}, {table['title']}, compiled kernels")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+        where = f"{page['cpu']}, {', '.join(page['devices'])}"
+        axes.set_title(f"Compiled kernels on {table['title']}; {where}", fontsize=10)
+    known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=3, frameon=False)
     return _saved(figure, path)
 
 
@@ -262,7 +263,7 @@ def draw_calls(page: dict[str, Any], path: Path) -> bool:
                 lines = axes.plot(calls, [took / settled for took in times if took], f"C{k}o-", label=name)
                 handles.setdefault(name, lines[0])
         axes.set_xticks(range(len(steps)), steps)
-        axes.axhline(1, color="black", linewidth=0.8)
+        handles["a settled call"] = axes.axhline(1, color="black", linewidth=0.8, label="a settled call")
         axes.set(yscale="log", xlabel="number of the call", ylabel="time / time of a settled call")
         axes.set_title(table["title"] or page["title"])
     figure.suptitle(page["title"])
@@ -291,8 +292,9 @@ def scalings(found: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[int,
     for page in sorted(found, key=lambda page: page.get("when", "")):
         for row in page.get("rows", []):
             count = device_count(row["devices"])
+            model = page["cpu"] if row["devices"].startswith("cpu") else ", ".join(page["devices"])
             if count and row["ours"] and row["unit"] == "ms":
-                known.setdefault((", ".join(page["devices"]), row["what"]), {})[count] = row["ours"]
+                known.setdefault((model, row["what"]), {})[count] = row["ours"]
     return {key: dict(sorted(times.items())) for key, times in known.items() if 1 in times and len(times) > 1}
 
 

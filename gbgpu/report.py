@@ -256,7 +256,7 @@ def breakdown(trace: dict[str, Any], path: Any, *, title: str = "") -> None:
     for k, (_, parts) in enumerate(ordered):
         left = 0.0
         for kind, colour in kinds.items():
-            axes.barh(-k, 1e3 * parts[kind], left=left, color=colour)
+            axes.barh(-k, 1e3 * parts[kind], left=left, color=colour, label=kind)
             left += 1e3 * parts[kind]
     names = [text if len(text) <= 60 else f"{text[:59]}…" for text, _ in ordered]
     axes.set_yticks([-k for k in range(len(ordered))], names, parse_math=False)

@@ -2,11 +2,11 @@
 
     python -m bench.experiments.gum [--data DIR] [--times 64]
 
-Searches run in rounds, on CPU devices with a block for each GPU; what their frontiers were is decided again by each policy, and
-seconds are predicted: an edge takes 200 ps, a link carries 8 bytes of it, a device that takes part adds 20 us to a
-round. `--times`: as if every block's frontier were that many times larger (GUM's graphs have 0.1 to 5 G edges). What
-devices send each other after a round is not in it. DIR: graphs in Matrix Market files beside the generated ones. Files
-whose weights are all equal get whole ones from 1 to 255: shortest paths would be breadth-first searches otherwise.
+Searches run in rounds, on CPU devices with a block for each GPU; what their frontiers were is decided again by each
+policy, and seconds are predicted: an edge takes 200 ps, a link carries 8 bytes of it, a device that takes part adds 20
+us to a round. `--times`: as if every block's frontier were that many times larger (GUM's graphs have 0.1 to 5 G edges).
+What devices send each other after a round is not in it. DIR: graphs in Matrix Market files beside the generated ones.
+Files whose weights are all equal get whole ones from 1 to 255, without which shortest paths are breadth-first searches.
 Writes bench/results/balance.md and the pictures beside it.
 """
 
