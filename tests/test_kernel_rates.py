@@ -59,7 +59,7 @@ def test_bytes_are_those_of_the_arrays():
     assert counted["pull, full vector"].bytes == sum(array.nbytes for array in arrays)
     assert counted["pull, pattern"].bytes == sum(array.nbytes for array in arrays) - vals.nbytes
     assert counted["transpose"].bytes == 2 * (indptr[1:].nbytes + cols.nbytes + vals.nbytes)
-    B = kernel_rates.graph(6 - kernel_rates.SMALLER, "B").to_scipy_sparse().tocsr()
+    B = kernel_rates.graph(kernel_rates.product_scale(6), "B").to_scipy_sparse().tocsr()
     B.data[:] = 1
     assert counted["mxm"].entries == (B @ B).sum()
 
