@@ -123,8 +123,8 @@ def forms(scale: int) -> Iterator[Form]:
     def scipys() -> Any:
         return imported("scipy.sparse").csr_array((weights, indices, indptr), shape=(n, n)).astype(np.float64)
 
-    def product() -> np.ndarray:
-        return scipys() @ x.to_dense().astype(np.float64)
+    def product(dtype: type = float) -> np.ndarray:
+        return scipys().astype(dtype) @ x.to_dense().astype(np.float64)
 
     def pull() -> gb.Vector:
         y << plus_times(A @ x)
@@ -134,7 +134,7 @@ def forms(scale: int) -> Iterator[Form]:
 
     pattern = unary.one(A).new("BOOL", name="pattern")
     yield Form("pull, pattern", ("pull",), nnz, 4 * nnz + 12 * n, nnz, 4 * n,
-               lambda: plus_second(pattern @ x).new(), lambda: scipys().astype(bool) @ x.to_dense().astype(np.float64))  # fmt: skip
+               lambda: plus_second(pattern @ x).new(), lambda: product(bool))  # fmt: skip
     masked = int(degrees[chosen].sum())
     moved = 8 * masked + 8 * n + 4 * len(rows) + n / 8
     yield Form("pull, masked", ("pull",), masked, moved, masked, 4 * n,
