@@ -140,9 +140,9 @@ def rendered(page: dict[str, Any]) -> str:
 def keep(path: Path, page: dict[str, Any]) -> Path:
     """Write a page to PATH.json and PATH.md; the newest run replaces the one before. Returns the latter."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(page, indent=1, default=asdict, ensure_ascii=False)
-    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
-    return remade(path.with_suffix(".json"), json.loads(text))
+    text, file = json.dumps(page, indent=1, default=asdict, ensure_ascii=False), path.with_name(f"{path.name}.json")
+    file.write_text(f"{text}\n", encoding="utf-8")
+    return remade(file, json.loads(text))
 
 
 def remade(file: Path, page: dict[str, Any]) -> Path:
@@ -168,19 +168,25 @@ def report(folder: Path) -> list[Path]:
     """Make the tables and pictures of all JSON files of a folder anew, beside them. Returns the files written."""
     written, known = [], list(pages(folder))
     for file, page in known:
-        if "traceEvents" in page:
-            written.append(file.with_name(f"{file.stem}-breakdown.svg"))
-            breakdown(page, written[-1], title=file.stem)
-            continue
-        written.append(remade(file, page))
-        for name, draw in PICTURES.items():
-            output = file.with_name(f"{file.stem}-{name}.svg")
-            if draw(page, output):
-                written.append(output)
+        try:
+            written += _made(file, page)
+        except (AttributeError, KeyError, TypeError) as error:
+            came = f"{type(error).__name__} {error}"
+            raise InvalidValue(message("a page of results, or a trace", came, str(file))) from None
     scaled = folder / "scaling.svg"
     if draw_scaling([page for _, page in known if "traceEvents" not in page], scaled):
         written.append(scaled)
     return written
+
+
+def _made(file: Path, page: dict[str, Any]) -> list[Path]:
+    """What is made of one file."""
+    if "traceEvents" in page:
+        output = file.with_name(f"{file.stem}-breakdown.svg")
+        breakdown(page, output, title=file.stem)
+        return [output]
+    pictures = {file.with_name(f"{file.stem}-{name}.svg"): draw for name, draw in PICTURES.items()}
+    return [remade(file, page), *(output for output, draw in pictures.items() if draw(page, output))]
 
 
 # -- pictures: each returns whether there is something to draw

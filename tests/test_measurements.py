@@ -97,7 +97,16 @@ def test_a_breakdown_has_all_the_time_of_a_trace(tmp_path, monkeypatch):
     assert len(axes.get_yticks()) == 2  # numbers that differ do not make another statement
 
 
-@pytest.mark.parametrize(("text", "reason"), [("{", "JSON"), ("[1]", 'an object with "title"'), ("{}", "x.json")])
+NOT_PAGES = {
+    "{": "JSON",
+    "[1]": 'an object with "title"',
+    "{}": "x.json",
+    '{"title": "t", "rows": [{}]}': "a page of results",
+    '{"traceEvents": [{}]}': "or a trace",
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), NOT_PAGES.items())
 def test_what_is_no_page_is_refused(tmp_path, capsys, text, reason):
     (tmp_path / "x.json").write_text(text)
     assert main(["report", str(tmp_path)]) == 3 and reason in capsys.readouterr().err
