@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .device.limits import Limits
@@ -151,7 +149,6 @@ def topology() -> Any:
     if settings.session().simulated is not None:
         return settings.session().simulated
     links = measured(settings.session().devices)
-    np.fill_diagonal(links.bandwidth, 0)
     names = ", ".join(device.name for device in settings.session().devices)
     best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
     connected = imported("gbgpu.balance.topology").made
