@@ -7,8 +7,8 @@ that other load on the machine meets all of them. Every result of gbgpu is verif
 call of each comes before the timed ones.
 
 - SciPy: `breadth_first_order`, `dijkstra`, `connected_components`, and for triangles the sum of (L @ L) * L. One core.
-- networkit: BFS, Dijkstra, PageRank (L1 norm), ConnectedComponents, EstimateBetweenness of four sources that it draws.
-  As many threads as there are cores.
+- networkit: BFS, Dijkstra, PageRank (L1 norm; without the ranks that sinks pass on), ConnectedComponents,
+  EstimateBetweenness of four sources that it draws. As many threads as there are cores.
 - An empty cell: the peer has no such kernel.
 - "ratio": the faster peer's time by gbgpu's; above 1, gbgpu is faster.
 """
