@@ -1,5 +1,5 @@
 """The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
-`convert IN OUT`, `generate KIND`, `bench graph500|gap`.
+`convert IN OUT`, `generate KIND`, `bench graph500|gap|kernels`, `report DIR`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, iterations that
 do not converge); errors are one line on stderr.
@@ -15,10 +15,11 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import balancing, gap, graph500, results, runs, training
+from algos import balancing, gap, graph500, kernel_rates, measurements, results, runs, training
 from algos._iterations import ConvergenceError
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Paper, Progress
@@ -106,6 +107,7 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     info.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     info.add_argument("--topology", action="store_true", help="also measure the links between the devices")
+    info.add_argument("--limits", action="store_true", help="also measure what the memory of each device gives at most")
     info.set_defaults(command=show_info)
     run = add_run(commands)
     for command in (info, run, *add_bench(commands)):
@@ -119,6 +121,9 @@ def parser() -> argparse.ArgumentParser:
     add_compile(commands)
     add_convert(commands)
     add_generate(commands)
+    told = commands.add_parser("report", help="make tables and pictures of the JSON files of measurements and traces")
+    told.add_argument("folder", metavar="DIR", help="where NAME.json are; NAME.md and pictures are written beside them")
+    told.set_defaults(command=make_report)
     return top
 
 
@@ -188,7 +193,7 @@ def add_generate(commands: Any) -> None:
 
 
 def add_bench(commands: Any) -> list[argparse.ArgumentParser]:
-    benches = commands.add_parser("bench", help="run a published benchmark").add_subparsers(
+    benches = commands.add_parser("bench", help="run a published benchmark, or that of kernels").add_subparsers(
         required=True, metavar="BENCHMARK"
     )
     search = benches.add_parser("graph500", help="Graph500: breadth-first search and shortest paths, each validated")
@@ -205,7 +210,13 @@ def add_bench(commands: Any) -> list[argparse.ArgumentParser]:
     for bench in (search, suite):
         bench.add_argument("--seed", type=training.seed, default=1, metavar="N", help="default: 1")
         bench.add_argument("--quiet", action="store_true", help=QUIET)
-    return [search, suite]
+    rates = benches.add_parser("kernels", help="each kernel at a real size, beside the limits of the memory")
+    rates.set_defaults(command=bench_kernels)
+    rates.add_argument("--scale", type=positive, metavar="S", help="2^S vertices (default: by the measured limits)")
+    rates.add_argument("--seconds", type=float, default=1.0, metavar="T", help="of calls of each kernel (default: 1)")
+    rates.add_argument("--output", metavar="NAME", help="also write NAME.json and NAME.md")
+    rates.add_argument("--quiet", action="store_true", help=QUIET)
+    return [search, suite, rates]
 
 
 def positive(text: str) -> int:
@@ -260,6 +271,7 @@ def show_info(arguments: argparse.Namespace) -> int:
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
     versions |= {name: version(name) for name in ("numpy", "llvmlite")}
     links = gb.topology() if arguments.topology else None
+    limits = gb.limits() if arguments.limits else None
     sets = None
     if arguments.graph is not None:
         sets = gb.block_sets(load(arguments.graph, arguments.symmetric, arguments.dup_op, arguments.limit))
@@ -267,6 +279,10 @@ def show_info(arguments: argparse.Namespace) -> int:
         found: dict[str, Any] = {"versions": versions, "devices": devices}
         if links is not None:
             found |= {"bandwidth": links.links.tolist(), "latency": links.latency.tolist()}
+        if limits is not None:
+            found["limits"] = [
+                each._asdict() | {"gather": [[*kind, rate] for kind, rate in each.gather.items()]} for each in limits
+            ]
         if sets is not None:
             found["partition"] = sets._asdict() | dict(measures(sets))
         print(json.dumps(found, default=str))
@@ -282,6 +298,8 @@ def show_info(arguments: argparse.Namespace) -> int:
     console.print(table)
     if links is not None:
         console.print(links_table(links, [str(device["name"]) for device in devices]))
+    if limits is not None:
+        console.print(measurements.markdown(kernel_rates.limits_table(limits)), highlight=False, soft_wrap=True)
     if sets is not None:
         console.print(sets_table(sets, [str(device["name"]) for device in devices]))
         for name, value in measures(sets):
@@ -389,10 +407,42 @@ def bench_gap(arguments: argparse.Namespace) -> int:
         print(json.dumps([line._asdict() for line in lines]))
         return 0
     table = Table("graph", "kernel", "trials", "average, s", "min, s", "max, s", title="GAP, every trial verified")
-    for graph, kernel, seconds in lines:
+    for graph, kernel, seconds, _ in lines:
         figures = (f"{value:.5f}" for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
         table.add_row(escape(graph), kernel, str(len(seconds)), *figures)
     Paper().print(table)
+    return 0
+
+
+def bench_kernels(arguments: argparse.Namespace) -> int:
+    if not 0 < arguments.seconds < float("inf"):
+        raise errors.InvalidValue(errors.message("seconds above 0", arguments.seconds, "--seconds 1"))
+    begin(arguments)
+    if arguments.output is not None:
+        results.check_folder(arguments.output)
+    scale = arguments.scale or kernel_rates.default_scale(gb.limits())
+    with Progress(quiet=arguments.quiet) as progress:
+        limits, found, statement = kernel_rates.run(scale, arguments.seconds, progress.step)
+    parts = kernel_rates.tables(arguments.devices, scale, found, limits, statement)
+    command = f"gbgpu bench kernels --devices {arguments.devices} --scale {scale} --seconds {arguments.seconds:g}"
+    if arguments.output is not None:
+        measurements.keep(Path(arguments.output), kernel_rates.page(command, parts))
+    if arguments.json:
+        print(json.dumps(kernel_rates.page(command, parts), default=asdict))
+    else:
+        print("\n\n".join(map(measurements.markdown, parts)))
+    return 0
+
+
+def make_report(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.folder)
+    if not folder.is_dir():
+        raise errors.InvalidValue(errors.message("a folder", arguments.folder))
+    try:
+        for file in measurements.report(folder):
+            print(file)
+    except ImportError as error:
+        raise errors.InvalidValue(f"pictures need matplotlib: pip install matplotlib ({error})") from None
     return 0
 
 

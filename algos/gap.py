@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,11 +62,12 @@ class Graph:
 
 
 class Line(NamedTuple):
-    """A row of the table; seconds of each trial."""
+    """A row of the table; seconds of each trial, and those of peers."""
 
     graph: str
     kernel: str
     seconds: list[float]
+    peers: dict[str, list[float]]
 
 
 KERNELS = {
@@ -124,23 +126,37 @@ def graph(name: str, scale: int, seed: int, file: str | None) -> Graph:
         A = make(seed=seed)
     else:
         called, A = f"{name} ({file})", load(file, dup_op="min")
-        if A.ss.is_iso and A.nvals:  # a file without weights
-            rows, cols, _ = A.to_coo(values=False)
-            ends = (ids.astype(np.uint64) for ids in (rows, cols))
-            A = gb.Matrix.from_coo(rows, cols, weigh(np.uint64(A.nrows), *ends, True, WEIGHTS), **_shape(A), name="A")
+        A = weighed(A)
     if not A.nvals:
         raise InvalidValue(message("a graph with edges", f"none in {called}", "--scale 10"))
     return Graph(called, A, both_ways(A))
 
 
-def _shape(A: gb.Matrix) -> dict[str, int]:
-    return {"nrows": A.nrows, "ncols": A.ncols}
+def weighed(A: gb.Matrix) -> gb.Matrix:
+    """A with whole weights from 1 to 255 if all of its values are equal; both directions of an edge get the same."""
+    if not (A.ss.is_iso and A.nvals):
+        return A
+    rows, cols, _ = A.to_coo(values=False)
+    ends = (ids.astype(np.uint64) for ids in (rows, cols))
+    weights = weigh(np.uint64(A.nrows), *ends, True, WEIGHTS)
+    return gb.Matrix.from_coo(rows, cols, weights, nrows=A.nrows, ncols=A.ncols, name="A")
 
 
-def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> Line:
-    """The trials of one kernel. VerificationError for a wrong result. A call before compiles the kernels."""
-    kernel, seconds = KERNELS[name], list[float]()
-    kernel.run(graph, next(graph.sources(kernel.roots, seed)))
+def measured(
+    graph: Graph,
+    name: str,
+    seed: int,
+    trials: int | None = None,
+    peers: Mapping[str, Callable[[list[int]], Any]] = MappingProxyType({}),
+) -> Line:
+    """The trials of one kernel, and after each of them those of peers with the same sources. A call of each before
+    compiles the kernels. VerificationError for a wrong result; peers' results are not looked at."""
+    kernel, first = KERNELS[name], next(graph.sources(KERNELS[name].roots, seed))
+    kernel.run(graph, first)
+    for peer in peers.values():
+        peer(first)
+    seconds: list[float] = []
+    others: dict[str, list[float]] = {peer: [] for peer in peers}
     at = graph.sources(kernel.roots, seed)
     for _ in range(trials or kernel.trials):
         sources = next(at)
@@ -149,8 +165,12 @@ def measured(graph: Graph, name: str, seed: int, trials: int | None = None) -> L
         found = kernel.run(graph, sources)
         gb.synchronize()
         seconds.append(perf_counter() - start)
+        for peer, took in others.items():
+            start = perf_counter()
+            peers[peer](sources)
+            took.append(perf_counter() - start)
         kernel.check(graph, sources, found)
-    return Line(graph.name, name, seconds)
+    return Line(graph.name, name, seconds, others)
 
 
 def run(

@@ -20,7 +20,7 @@ import cupy
 import gbgpu as gb
 from bench.device_graphs import Graph, make
 from bench.gpu import SMALL, Bench
-from bench.record import experiment, markdown, page
+from bench.record import Table, experiment, markdown, page
 from gbgpu.device import nvrtc
 
 NAMES = ("rmat22", "kron21", "rmat24", "road24m", *SMALL, "luxembourg_osm")
@@ -80,8 +80,8 @@ def main() -> None:
     parts = []
     for name in options.graphs:
         rows = measured(make(name, options.data), options.devices)
-        parts += [f"## {name}", markdown(["", "first", *map(str, SHOWN), "settled", "host"], rows)]
-        print(parts[-1], flush=True)
+        parts.append(Table(["", "first", *map(str, SHOWN), "settled", "host"], rows, name))
+        print(markdown(parts[-1]), flush=True)
         cupy.get_default_memory_pool().free_all_blocks()
     page(options.results, f"Calls until they settle, {options.devices}", __doc__, parts)
 

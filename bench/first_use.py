@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.record import machine
+from bench.record import Table, markdown, page
 
 ROOT = Path(__file__).parent.parent
 SEARCHES = f"""
@@ -108,24 +108,12 @@ def main() -> None:
             rows.append(
                 (f"{what}, script of 10^4 entries, whole process", *(median(t[k] for t in told) for k in (1, 2)))
             )
-    lines = [
-        "# First use",
-        "",
-        "Fresh processes on README's graph (PGPgiantcompo, 48,632 entries), medians of five; kernel caches as said.",
-    ]
-    lines += [
-        "Written by `python -m bench.first_use` on a shared machine of two cores: CPU time is the steadier figure.",
-        "",
-        "; ".join(f"{key} {value}" for key, value in machine().items()),
-        "",
-    ]
-    lines += ["| what | wall ms | CPU ms |", "| --- | --- | --- |"]
-    lines += [
-        f"| {what} | {1e3 * wall:.1f} | {1e3 * cpu:.1f} |" if cpu else f"| {what} | {1e3 * wall:.1f} |  |"
-        for what, wall, cpu in rows
-    ]
-    (ROOT / "bench/results/first-use.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    text = "Fresh processes on README's graph (PGPgiantcompo, 48,632 entries); kernel caches as said. Medians. Other "
+    text += "programs may have run on the cores meanwhile: CPU time is the steadier figure."
+    cells = [[what, f"{1e3 * wall:.1f}", f"{1e3 * cpu:.1f}" if cpu else ""] for what, wall, cpu in rows]
+    found = Table(["what", "wall ms", "CPU ms"], cells)
+    page("first-use", "First use", f"\n\n{text}", [found])
+    print(markdown(found))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
+from .device.limits import Limits
+from .device.limits import measured as reached
 from .distribute import partition
 from .distribute import ranks as _ranks
 from .distribute.sets import BlockSets
@@ -149,11 +149,35 @@ def topology() -> Any:
     if settings.session().simulated is not None:
         return settings.session().simulated
     links = measured(settings.session().devices)
-    np.fill_diagonal(links.bandwidth, 0)
     names = ", ".join(device.name for device in settings.session().devices)
     best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
     connected = imported("gbgpu.balance.topology").made
     return connected(names, links.bandwidth, links.latency, *best, simulated=False)
+
+
+def limits(sizes: Sequence[int] = ()) -> list[Limits]:
+    """What the memory of each device gives at most, measured now: copies, random gathers, starts of work.
+
+    All devices work at the same time. A few seconds; on a GPU it takes 2 GiB of memory.
+
+    Parameters
+    ----------
+    sizes : sequence of int, optional
+        Bytes of the arrays that are gathered from. By default one that fits into a cache, and one that does not.
+
+    Returns
+    -------
+    list of Limits
+        `copy`, `gather`, `start` and `wait` of each device.
+
+    Raises
+    ------
+    NotImplementedException
+        If the session has several ranks.
+    """
+    if settings.session().ranks is not None:
+        raise errors.NotImplementedException("limits of several ranks aren't measured yet. Hint: ranks=False")
+    return reached(settings.session().device_set, sizes)
 
 
 def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
@@ -423,6 +447,7 @@ __all__ = [
     "indexunary",
     "init",
     "io",
+    "limits",
     "loop",
     "monoid",
     "op",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from io import StringIO
 from itertools import cycle
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ _REST, _GREY, _INK = "#d5dae0", "#aab4bf", "#44505c"
 _KINDS = len(_SPARE)  # named in a picture at most, if they take a two hundredth of the time; the others are one colour
 _BARS = 200  # steps a lane that are drawn one by one
 _BINS = 720  # of a longer trace: two pixels each
+STATEMENTS = 15  # that a breakdown names
 _ROWS = 256  # to which heights are rounded
 _HALF = 0.4  # of a lane's height
 _NUMBER = re.compile(r"<< (?:[-+\d.]\S*|inf|nan|True|False)$")
@@ -231,6 +233,42 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     about = f"{title or 'Trace'}\n{_lanes_and_kernels(records)}"
     figure.suptitle(about, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)
     figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
+
+
+def breakdown(trace: dict[str, Any], path: Any, *, title: str = "") -> None:
+    """Draw where the time of a trace file (`chrome_trace`) went: a bar for each statement, longest first, of the times
+    of its steps on all devices together. Statements beyond the first STATEMENTS are one bar.
+    """
+    figures, patch = imported("matplotlib.figure"), imported("matplotlib.patches").Patch
+    steps = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    records = [SimpleNamespace(step=e["name"], start=0.0, end=e["dur"] / 1e6) for e in steps]
+    kinds = _kinds(records)
+    times: dict[str, Counter[str]] = {}
+    for event, record in zip(steps, records, strict=True):
+        text = _NUMBER.sub("<< scalar", event["args"]["text"])
+        kind = word if (word := _word(record)) in kinds else "others"
+        times.setdefault(text, Counter())[kind] += record.end
+    ordered = sorted(times.items(), key=lambda item: -item[1].total())
+    if rest := sum((each for _, each in ordered[STATEMENTS:]), Counter()):
+        ordered[STATEMENTS:] = [(f"{len(ordered) - STATEMENTS} other statements", rest)]
+    figure = figures.Figure(figsize=(11, 1.6 + 0.32 * max(len(ordered), 1)), layout="constrained")
+    axes = figure.subplots()
+    for k, (_, parts) in enumerate(ordered):
+        left = 0.0
+        for kind, colour in kinds.items():
+            axes.barh(-k, 1e3 * parts[kind], left=left, color=colour, label=kind)
+            left += 1e3 * parts[kind]
+    names = [text if len(text) <= 60 else f"{text[:59]}…" for text, _ in ordered]
+    axes.set_yticks([-k for k in range(len(ordered))], names, parse_math=False)
+    axes.set_xlabel("time of steps, all devices together (ms)")
+    _bare(axes)
+    interpreted = any(event["args"].get("interpreted") for event in steps)
+    how = "interpreted" if interpreted else "compiled"
+    figure.suptitle(f"{title or 'Trace'}: time by statement and step, {how} kernels", parse_math=False)
+    handles = [patch(color=colour, label=kind) for kind, colour in kinds.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False)
+    with imported("matplotlib").rc_context({"svg.hashsalt": "gbgpu", "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})
 
 
 def _lanes_and_kernels(records: list[Any]) -> str:

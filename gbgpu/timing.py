@@ -94,19 +94,27 @@ def timeit(call: Callable[[], object], seconds: float) -> Timing:
         raise TypeError(message("a callable without arguments", type(call).__name__, "gb.timeit(lambda: f(A))"))
     if not 0 < seconds < float("inf"):
         raise ValueError(message("seconds above 0", seconds))
-    whole = synchronized(call)
-    warm = warmed(whole)
-    count = min(max(round(seconds / max(_longest(warm.last), 1e-9)), FEWEST), MOST)
-    watched = Watched()
-    with _no_collections():
-        took = [_timed(whole)[0] for _ in range(count)]
-    first, _, third = quantiles(took)
-    told = watched.compiled, watched.settled(warm), devices()
-    found = Timing(median(took), third - first, warm.first, count, warm.calls, *told)
+    found = timed(call, seconds)
     ranks = settings.ranks_in_force()
     if ranks is None or ranks.rank == 0:
         print(found)
     return found
+
+
+def timed(call: Callable[..., object], seconds: float, fresh: Callable[[], tuple] = tuple) -> Timing:
+    """The same without its line. `fresh` gives the arguments of each call, outside of the time."""
+    whole = synchronized(call)
+    warm = warmed(lambda: whole(*fresh()))
+    count = min(max(round(seconds / max(_longest(warm.last), 1e-9)), FEWEST), MOST)
+    watched, took = Watched(), list[float]()
+    with _no_collections():
+        for _ in range(count):
+            given = fresh()
+            took.append(_timed(lambda given=given: whole(*given))[0])  # type: ignore[misc]
+            del given
+    first, _, third = quantiles(took)
+    told = watched.compiled, watched.settled(warm), devices()
+    return Timing(median(took), third - first, warm.first, count, warm.calls, *told)
 
 
 def synchronized(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -110,7 +110,7 @@ def target_of(name: str) -> str | None:
 
 def is_public(target: str) -> bool:
     """What a user may name: the face, the user namespaces, handles' names, files; nothing behind them."""
-    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", "timing", *EVERYONE}
+    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", "timing", "testing", *EVERYONE}
 
 
 def allowed(source: str, target: str) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from algos import balancing
+from algos import balancing, measurements
 from bench.experiments import degree_separation, lux, weak_scaling
+from gbgpu import report
 from gbgpu.balance import Tally, constant, replay, topology
 from gbgpu.balance.replay import Round
 
@@ -42,11 +43,40 @@ def separated(path: Path) -> None:
     degree_separation.picture({14: {way: [1.0] * 8 for way in ways}}, path, "cpu:8")
 
 
+def page(**parts: Any) -> dict[str, Any]:
+    return {"title": "a page", "devices": ["a GPU"], "cpu": "a CPU", "when": "", **parts}
+
+
+def reached(path: Path) -> None:
+    rows = [["pull", 2.0, 1.0, "gathers"], ["apply", 1.0, 0.9, "copies"]]
+    table = {"title": "cpu:2", "columns": ["kernel", "ms", "limit, ms", "limited by"], "rows": rows}
+    measurements.draw_roofline(page(parts=[table]), path)
+
+
+def called(path: Path) -> None:
+    table = {"title": "a graph", "columns": ["", "1", "2", "settled"], "rows": [["BFS", 3.0, 2.0, 1.0]]}
+    measurements.draw_calls(page(parts=[table]), path)
+
+
+def faster(path: Path) -> None:
+    rows = [{"what": "g: bfs", "devices": devices, "ours": 2.0, "unit": "ms"} for devices in ("cuda:0", "cuda:0-1")]
+    measurements.draw_scaling([page(rows=rows)], path)
+
+
+def broken_down(path: Path) -> None:
+    events = [{"ph": "X", "name": name, "dur": 2.0, "args": {"text": "y << A @ x"}} for name in ("pull", "write")]
+    report.breakdown({"traceEvents": events}, path)
+
+
 UNITS = {
     predicted: {"device", "predicted time of computing (ms)", "round", "predicted time of a round (µs)"},
     repartitioned: {"iteration", "time (ms)"},
     modelled: {"measured time (ms)", "predicted time (ms)"},
     scaled: {"number of devices", "bytes received for each row of a device", "work / (work + exchange)"},
+    reached: {"of the measured limit (%); 100: as fast as the memory allows"},
+    called: {"number of the call", "time / time of a settled call"},
+    faster: {"number of devices", "time of one device / time"},
+    broken_down: {"time of steps, all devices together (ms)"},
     separated: {"threshold (hubs have a higher degree)", "bytes / bytes with equal_edges()"},
 }
 

@@ -23,8 +23,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from algos._inputs import degrees
-from bench.experiments.gum import table
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import RESULTS, Table, interleaved, page, synchronized
 from gbgpu.semiring import plus_second
 from gbgpu.trace import counters
 
@@ -100,12 +99,7 @@ def timed(name: str, devices: str) -> None:
     for way, partition in ways.items():
         rows.append([way, *measured(graph, devices, partition)])
         print(*rows[-1], flush=True)
-    about = machine()
-    text = [f"# Degree separation, {name} on {devices}", ""]
-    text += [f"`python -m bench.experiments.degree_separation --timed {name} --devices {devices}`, {about['when']}, "]
-    text[-1] += f"commit {about['commit']}; {', '.join(about['devices'])}"
-    text += ["", *__doc__.strip().split("\n\n")[-1].split("\n"), "", table(name, heads, rows)]
-    (RESULTS / "degree-separation-gpu.md").write_text("\n".join(text).rstrip() + "\n")
+    page("degree-separation-gpu", f"Degree separation, {name} on {devices}", __doc__, [Table(heads, rows, name)])
 
 
 def cells(name: str, row: list[float]) -> list[str]:
@@ -143,14 +137,10 @@ def main() -> None:
     if arguments.timed:
         return timed(arguments.timed, arguments.devices)
     found = {scale: swept(scale, arguments.devices) for scale in arguments.scales}
-    about, scales = machine(), " ".join(map(str, arguments.scales))
-    command = f"python -m bench.experiments.degree_separation --scales {scales} --devices {arguments.devices}"
-    text = ["# Degree separation by threshold", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
-    text += [*__doc__.strip().rpartition("\n\n")[0].split("\n")[2:], ""]
-    text += ["![bytes by threshold](degree-separation.png)", ""]
+    parts: list[str | Table] = ["![bytes by threshold](degree-separation.png)"]
     for scale, rows in found.items():
-        text.append(table(f"RMAT-{scale}, {arguments.devices}", COLUMNS, [cells(*row) for row in rows.items()]))
-    (RESULTS / "degree-separation.md").write_text("\n".join(text).rstrip() + "\n")
+        parts.append(Table(COLUMNS, [cells(*row) for row in rows.items()], f"RMAT-{scale}, {arguments.devices}"))
+    page("degree-separation", "Degree separation by threshold", __doc__, parts)
     picture(found, RESULTS / "degree-separation.png", arguments.devices)
 
 

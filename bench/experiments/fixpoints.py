@@ -19,7 +19,7 @@ from scipy.sparse import csgraph
 import algos
 import gbgpu as gb
 from bench.experiments.soft_priorities import graph
-from bench.record import experiment, interleaved, markdown, page, synchronized
+from bench.record import Table, experiment, interleaved, page, synchronized
 
 COLUMNS = ["graph", "levels", "in rounds", "SciPy", "parents", "in rounds", "paths", "in rounds", "SciPy"]
 ASKED = "without_rounds"  # what both ask, before they choose
@@ -71,7 +71,7 @@ def main() -> None:
         rows.append(row(name, given.data))
         print(" | ".join(rows[-1]), flush=True)
     title = f"Searches and paths with and without rounds on {given.devices}"
-    page(given.results, title, __doc__, [markdown(COLUMNS, rows)])
+    page(given.results, title, __doc__, [Table(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

@@ -16,9 +16,8 @@ import numpy as np
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
-from bench.experiments.gum import table
 from bench.experiments.turns import Calls, Side, in_turns, weighted
-from bench.record import RESULTS, SETTLED, machine
+from bench.record import SETTLED, Table, page
 from gbgpu.semiring import plus_times
 
 COLUMNS = ["graph", "", "one", "folded", "apart", "folded / one", "apart / folded"]
@@ -62,12 +61,8 @@ def main() -> None:
             rows.append([name, step, *cells, f"{folded / one:.2f}", f"{apart / folded:.2f}"])
             print(*rows[-1], flush=True)
         gc.collect()
-    about, names = machine(), " ".join(given.graphs)
-    command = f"python -m bench.experiments.folding {names} --devices {given.devices}"
-    text = ["# Loops and calls that are left to one GPU", ""]
-    text.append(f"`{command}`, {about['when']}, commit {about['commit']}; {', '.join(about['devices'])}")
-    text += ["", *__doc__.strip().split("\n")[2:], "", table("Milliseconds", COLUMNS, rows)]
-    (RESULTS / "folding.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+    rows += [[name, step, "not measured: a call takes seconds"] for name, step in sorted(LONG) if name in given.graphs]
+    page("folding", "Loops and calls that are left to one GPU", __doc__, [Table(COLUMNS, rows, "Milliseconds")])
 
 
 if __name__ == "__main__":

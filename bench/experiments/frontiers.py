@@ -23,7 +23,7 @@ import algos
 import gbgpu as gb
 from bench.device_graphs import make
 from bench.experiments.turns import Calls, Side, in_turns, weighted
-from bench.record import RESULTS, SETTLED, machine
+from bench.record import SETTLED, Table, page
 from gbgpu.semiring import min_plus
 
 ROOM = 0.45  # of a weighted matrix, which is divided among two
@@ -87,14 +87,10 @@ def main() -> None:
     for name in given.graphs:
         several = [("cuda:0", "off"), *((given.devices, balance) for balance in given.balance)]
         for cells in rows(make(name), several, given.rounds, given.warm, not given.pushes):
-            lines.append(f"| {' | '.join(cells)} |")
-            print(lines[-1], flush=True)
+            lines.append(cells)
+            print(*cells, sep=" | ", flush=True)
         gc.collect()
-    about = machine()
-    head = ["# Frontiers dealt out among GPUs", "", __doc__.split("\n\n", 1)[1].strip(), ""]
-    head += [f"{', '.join(about['devices'])}; {about['when']}, commit {about['commit']}", ""]
-    head += [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-    (RESULTS / "frontiers.md").write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+    page("frontiers", "Frontiers dealt out among GPUs", __doc__, [Table(COLUMNS, lines)])
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
     python -m bench.experiments.gum [--data DIR] [--times 64]
 
-Searches run on CPU devices with a block for each GPU; what their frontiers were is decided again by each policy, and
-seconds are predicted: an edge takes 200 ps, a link carries 8 bytes of it, a device that takes part adds 20 us to a
-round. `--times`: as if every block's frontier were that many times larger (GUM's graphs have 0.1 to 5 G edges). What
-devices send each other after a round is not in it. DIR: graphs in Matrix Market files beside the generated ones.
+Searches run in rounds, on CPU devices with a block for each GPU; what their frontiers were is decided again by each
+policy, and seconds are predicted: an edge takes 200 ps, a link carries 8 bytes of it, a device that takes part adds 20
+us to a round. `--times`: as if every block's frontier were that many times larger (GUM's graphs have 0.1 to 5 G edges).
+What devices send each other after a round is not in it. DIR: graphs in Matrix Market files beside the generated ones.
+Files whose weights are all equal get whole ones from 1 to 255, without which shortest paths are breadth-first searches.
 Writes bench/results/balance.md and the pictures beside it.
 """
 
@@ -23,9 +24,11 @@ import numpy as np
 import gbgpu as gb
 from algos import bfs, connected_components, pagerank, sssp
 from algos.balancing import BYTES, EDGE, MEETING, POLICIES, plot
-from bench.record import RESULTS, machine
+from algos.gap import weighed
+from bench.experiments.fixpoints import in_rounds
+from bench.record import RESULTS, Table, page
 from gbgpu import balance
-from gbgpu.balance import Round, Tally, Topology, constant, replay, rounds, summary
+from gbgpu.balance import Policy, Round, Tally, Topology, constant, replay, rounds, summary
 
 HOST = "sim:dgx1-v100"
 PARTITIONS: dict[str, Callable[[], Any]] = {
@@ -45,10 +48,10 @@ RUNS = {
 def graphs(data: Path | None) -> Iterator[tuple[str, gb.Matrix]]:
     """Name and matrix, each in a session of its own devices."""
     yield "rmat-17", gb.io.generate.rmat(17, 16, seed=1, weights=(1, 255), dtype="INT64")
-    yield "luxembourg_osm", gb.io.mmread("data/luxembourg_osm.mtx.gz")
+    yield "luxembourg_osm", weighed(gb.io.mmread("data/luxembourg_osm.mtx.gz"))
     if data:
         for name in FILES:
-            yield name, gb.io.mmread(data / f"{name}.mtx.gz")
+            yield name, weighed(gb.io.mmread(data / f"{name}.mtx.gz"))
 
 
 def recorded(arrays: tuple, algorithm: str, partition: str, devices: int, times: int) -> list[Round]:
@@ -57,7 +60,7 @@ def recorded(arrays: tuple, algorithm: str, partition: str, devices: int, times:
     indptr, indices, values = arrays
     A = gb.Matrix.from_csr(indptr, indices, values, ncols=len(indptr) - 1)
     source = int(np.diff(indptr).argmax())
-    with gb.trace() as records:
+    with in_rounds(), gb.trace() as records:
         RUNS[algorithm](A, source)
     return [Round(one.direction, tuple(larger(tally, times) for tally in one.tallies)) for one in rounds(records)]
 
@@ -79,22 +82,17 @@ def replayed(found: list[Round], host: Topology, policy: str) -> list[balance.Ou
     return replay(found, host, constant(EDGE), POLICIES[policy], BYTES, MEETING)
 
 
-def table(title: str, columns: list[str], rows: list[list[str]], note: str = "") -> str:
-    lines = [f"## {title}", "", *([note, ""] if note else []), "| " + " | ".join(columns) + " |"]
-    return "\n".join([*lines, "|" + "---|" * len(columns), *("| " + " | ".join(row) + " |" for row in rows), ""])
-
-
-def scaling(kept: dict, host: Topology) -> str:
+def scaling(kept: dict, host: Topology) -> Table:
     """Figure 6: seconds by number of devices."""
     rows = []
     for (graph, algorithm), at in kept.items():
         seconds = [summary(replayed(found, first(host, m), "auto")).seconds for m, found in at.items()]
         rows.append([graph, algorithm, *(f"{1e3 * s:.2f}" for s in seconds), f"{seconds[0] / seconds[-1]:.1f}x"])
     note = "ms with stealing and folding. GUM, 8 GPUs over 1: up to 6.5x (BFS), 5.3x (SSSP), 7.5x (PageRank)."
-    return table("Strong scaling (figure 6)", ["graph", "algorithm", "1", "2", "4", "8", "1 over 8"], rows, note)
+    return Table(["graph", "algorithm", "1", "2", "4", "8", "1 over 8"], rows, "Strong scaling (figure 6)", note)
 
 
-def critical(found: dict[str, list[Round]], host: Topology) -> str:
+def critical(found: dict[str, list[Round]], host: Topology) -> Table:
     """Figure 8: the longest rounds, left alone and with stealing."""
     rows = []
     for graph, recorded in found.items():
@@ -105,10 +103,10 @@ def critical(found: dict[str, list[Round]], host: Topology) -> str:
             rows.append([graph, str(one.decision.round), f"{1e3 * alone:.2f}", f"{1e3 * stolen:.2f}", *wait])
     note = "SSSP, ms of computing; stalled: of all devices' time. GUM (sinaweibo): 43 -> 32 ms, stalled 72% -> 4%."
     columns = ["graph", "round", "alone", "stealing", "stalled alone", "stalled"]
-    return table("Critical rounds (figure 8)", columns, rows, note)
+    return Table(columns, rows, "Critical rounds (figure 8)", note)
 
 
-def steps(kept: dict, host: Topology) -> str:
+def steps(kept: dict, host: Topology) -> Table:
     """Figures 9 and 10: what each action adds."""
     rows = []
     for (graph, algorithm), at in kept.items():
@@ -120,10 +118,10 @@ def steps(kept: dict, host: Topology) -> str:
         rows.append([graph, algorithm, str(len(sizes)), f"{1e3 * alone:.2f}", *gains, few])
     note = "Gain over rounds left alone. GUM: stealing about 3.2x (BFS, SSSP of soc-orkut), folding 3.2x on road-USA."
     columns = ["graph", "algorithm", "rounds", "alone, ms", "stealing", "folding", "both", "rounds of fewer than 8"]
-    return table("Incremental gains (figures 9, 10)", columns, rows, note)
+    return Table(columns, rows, "Incremental gains (figures 9, 10)", note)
 
 
-def overhead(kept: dict, host: Topology) -> str:
+def overhead(kept: dict, host: Topology) -> Table:
     """Table IV: what deciding takes on this machine, against what it brings."""
     rows = []
     for (graph, algorithm), at in kept.items():
@@ -136,12 +134,18 @@ def overhead(kept: dict, host: Topology) -> str:
         won = told.alone - told.seconds
         each = f"{1e6 * spent / len(outcomes):.0f}"
         rows.append([graph, str(len(outcomes)), each, f"{1e3 * spent:.2f}", f"{1e3 * won:.2f}", f"{won / spent:.1f}x"])
-    note = "Processor time of `replay`, all of it, in Python. GUM: at most 13 ms, 25.6x on average."
+    charged, took = 1e6 * Policy().overhead, [float(row[2]) for row in rows]
+    worth = [row[0] for row in rows if float(row[-1][:-1]) > 1]
+    note = f"""Processor time of `replay`, all of it, in Python. GUM: at most 13 ms, 25.6x on average.
+
+**Deciding takes longer than it is charged.** The policy charges {charged:.0f} us for a decision (`overhead`), and so
+do the other tables; it takes {min(took):.0f} to {max(took):.0f} us here. By the last column stealing and folding gain
+more than deciding takes on {len(worth)} of {len(rows)} graphs{": " * bool(worth)}{", ".join(worth)}."""
     columns = ["graph", "rounds", "us a round", "deciding, ms", "won, ms", "won over spent"]
-    return table("Overhead of deciding, SSSP (table IV)", columns, rows, note)
+    return Table(columns, rows, "Overhead of deciding, SSSP (table IV)", note)
 
 
-def partitioners(arrays: dict, host: Topology, times: int) -> str:
+def partitioners(arrays: dict, host: Topology, times: int) -> Table:
     """Experiment 6: partitions with and without."""
     rows = []
     for graph, given in arrays.items():
@@ -152,7 +156,7 @@ def partitioners(arrays: dict, host: Topology, times: int) -> str:
                          f"{off.seconds / auto.seconds:.2f}x", f"{off.stalled:.0%} -> {auto.stalled:.0%}"])  # fmt: skip
     note = "SSSP, ms. GUM: stealing brings 1.25 to 1.63x on seg, 1.24 to 2.29x on random, 1.19 to 1.60x on metis."
     columns = ["graph", "partition", "alone", "both", "gain", "stalled"]
-    return table("Partitioners (experiment 6)", columns, rows, note)
+    return Table(columns, rows, "Partitioners (experiment 6)", note)
 
 
 def main() -> None:
@@ -175,17 +179,10 @@ def main() -> None:
             str(picture),
             f"SSSP on {name}, on {host.name}, stealing and folding",
         )
-    found = machine()
-    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    command = "python -m bench.experiments.gum" + (" --data DATA" if given.data else "") + f" --times {given.times}"
-    head = f"# Stealing and folding, predicted\n\n`{command}`, {found['when']}, commit {found['commit']}\n\n"
-    head += f"{found['cpu']}, {found['cores']} cores; Python {found['python']}, {versions}.\n\n"
-    head += " ".join(__doc__.split("\n\n")[2].split()) + "\n\n"
     parts = [scaling(kept, host), critical(searches, host), steps(kept, host), overhead(kept, host)]
-    parts.append(partitioners(arrays, host, given.times))
     pictures = "\n".join(f"![SSSP on {name}](balance-{name}.png)" for name in arrays)
-    (RESULTS / "balance.md").write_text(head + "\n".join(parts) + f"\n{pictures}\n")
-    print((RESULTS / "balance.md").read_text())
+    parts.append(partitioners(arrays, host, given.times))
+    page("balance", "Stealing and folding, predicted", __doc__, [*parts, pictures])
 
 
 if __name__ == "__main__":

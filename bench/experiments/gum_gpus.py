@@ -23,9 +23,8 @@ import algos
 import gbgpu as gb
 from bench.device_graphs import Graph, make
 from bench.experiments.folding import LONG
-from bench.experiments.gum import table
 from bench.experiments.turns import weighted
-from bench.record import RESULTS, SETTLED, interleaved, machine, synchronized
+from bench.record import SETTLED, Table, interleaved, page, synchronized
 from gbgpu import Matrix, Vector, binary, replace
 from gbgpu.semiring import min_plus
 
@@ -148,25 +147,19 @@ def gains(graph: Graph, gpus: list[str], rounds: int, whole: dict[str, float]) -
     return rows
 
 
-def write(given: argparse.Namespace, gpus: list[str], counts: list[int], scaled: Any, longest: Any, won: Any) -> None:
+def write(gpus: list[str], counts: list[int], scaled: Any, longest: Any, won: Any) -> None:
     """The report, of the rows that are there."""
     parts = [
-        table("Strong scaling (figure 6)", ["graph", "", *map(str, counts), "gain"], scaled,
+        Table(["graph", "", *map(str, counts), "gain"], scaled, "Strong scaling (figure 6)",
               "ms. GUM, 8 GPUs over 1: up to 6.5x (BFS), 5.3x (SSSP), 7.5x (PageRank)."),
-        table("Critical rounds (figure 8)",
-              ["graph", "push", "alone", "stealing", "stalled alone", "stalled"], longest,
+        Table(["graph", "push", "alone", "stealing", "stalled alone", "stalled"], longest, "Critical rounds (figure 8)",
               "ms of the longest two pushes of a search by pushes; stalled: by the edges of each GPU. GUM (sinaweibo): "
               "43 -> 32 ms, stalled 72% -> 4%."),
-        table("Incremental gains (figure 9)", ["graph", "", "alone, ms", "stealing", "folding"], won,
+        Table(["graph", "", "alone, ms", "stealing", "folding"], won, "Incremental gains (figure 9)",
               "Over GPUs left alone, without replicas. GUM: stealing about 3.2x (BFS, SSSP of soc-orkut), folding 3.2x "
               "on road-USA."),
     ]  # fmt: skip
-    about = machine()
-    head = ["# Stealing and folding on GPUs", ""]
-    command = f"python -m bench.experiments.gum_gpus {' '.join(given.graphs)} --devices {given.devices}"
-    head += [f"`{command}`, {about['when']}, commit {about['commit']}; {len(gpus)} {', '.join(about['devices'])}", ""]
-    head += [" ".join(__doc__.split("\n\n")[2].split()), ""]
-    (RESULTS / "balance-gpus.md").write_text("\n".join([*head, *parts]).rstrip() + "\n", encoding="utf-8")
+    page("balance-gpus", f"Stealing and folding on {len(gpus)} GPUs", __doc__, parts)
 
 
 def main() -> None:
@@ -182,7 +175,7 @@ def main() -> None:
     scaled: list[list[str]] = []
     longest: list[list[str]] = []
     won: list[list[str]] = []
-    told = partial(write, given, gpus, counts, scaled, longest, won)
+    told = partial(write, gpus, counts, scaled, longest, won)
     for name in given.graphs:
         graph = make(name)
         scaled += scaling(graph, gpus, counts, given.rounds)

@@ -19,7 +19,7 @@ from typing import Any
 
 import gbgpu as gb
 from bench.experiments.soft_priorities import graph, paths
-from bench.record import experiment, interleaved, markdown, page, synchronized
+from bench.record import Table, experiment, interleaved, page, synchronized
 from gbgpu.device.remote import AWAY, local_results
 from gbgpu.engine import fixpoint as engine
 
@@ -80,7 +80,7 @@ def main() -> None:
         for row in found if gb.rank() == 0 else ():
             print(*row, sep=" | ", flush=True)
     title = f"Messages of fixpoints on {ranks} ranks with {given.devices} each"
-    page(given.results, title, __doc__, [markdown(COLUMNS, rows)])
+    page(given.results, title, __doc__, [Table(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

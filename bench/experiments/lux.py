@@ -24,8 +24,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 import gbgpu as gb
-from bench.experiments.gum import table
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import RESULTS, Table, interleaved, page, synchronized
 from gbgpu import balance
 from gbgpu.balance.repartition import Rates, predict
 from gbgpu.distribute.partition import WORD, RowMap
@@ -221,35 +220,31 @@ def main() -> None:
         for part in PARTS:
             choice, best, times = chosen([pair for pair in known if (pair[0].graph, pair[0].part) == (name, part)])
             choices.append([name, f"1/{part}", choice, best, f"{times:.2f}"])
-    about = machine()
-    data = " --data DATA" if given.data else ""
-    command = (
-        f"python -m bench.experiments.lux --devices {given.devices}{data} --scales {' '.join(map(str, given.scales))}"
-    )
-    where = f"{about['cpu']}, {about['cores']} cores" if cpu else ", ".join(about["devices"])
     name = "lux" if cpu else "lux-gpu"
-    moved = []
+    moved: list[str | Table] = []
     if moves:
         bars(moves, RESULTS / f"{name}-repartitioning.png", given.devices)
         moved = [
-            table("Repartitioning (figure 18)", ["graph", "iteration", "slowest, ms", "mean", "finding", "moving"],
-                  rows, "Lux: 43% less time a round on one machine after a few iterations, moving approaches nothing."),
+            Table(["graph", "iteration", "slowest, ms", "mean", "finding", "moving"], rows,
+                  "Repartitioning (figure 18)",
+                  "Lux: 43% less time a round on one machine after a few iterations, moving approaches nothing."),
             f"![ms by iteration]({name}-repartitioning.png)",
         ]  # fmt: skip
     points(known, RESULTS / f"{name}-model.png", given.devices)
-    text = [
-        "# Lux's repartitioning and performance model",
-        f"`{command}`, {about['when']}, commit {about['commit']}; {where}",
-        " ".join(__doc__.split("\n\n")[2].split()),
+    others = sorted({name for name in arrays if name not in trained})
+    right, all_ = (sum(row[0] in others and (row[2] == row[3] or every) for row in choices) for every in (False, True))
+    fits = sum(row[2] == row[3] for row in choices) - right
+    note = f"The rates are fitted to {', '.join(trained)}: {fits} of their {len(choices) - all_} rows are right. "
+    note += f"Of {', '.join(others)}, which the model has not seen, {right} of {all_} are."
+    parts = [
         *moved,
-        table("Performance model (figure 20)",
-              ["graph", "devices", "frontier", "pull, ms", "predicted", "push, ms", "predicted", "error, pull", "push",
-               "fitted to"], model,
+        Table(["graph", "devices", "frontier", "pull, ms", "predicted", "push, ms", "predicted", "error, pull", "push",
+               "fitted to"], model, "Performance model (figure 20)",
               "Lux: most errors of pulls are below 20%, those of pushes are larger."),
         f"![ms, predicted by observed]({name}-model.png)",
-        table("What the model chooses", ["graph", "frontier", "by the model", "best", "times as long"], choices),
+        Table(["graph", "frontier", "by the model", "best", "times as long"], choices, "What the model chooses", note),
     ]  # fmt: skip
-    (RESULTS / f"{name}.md").write_text("\n\n".join(text).rstrip() + "\n", encoding="utf-8")
+    page(name, f"Lux's repartitioning and performance model, {given.devices}", __doc__, parts)
 
 
 if __name__ == "__main__":

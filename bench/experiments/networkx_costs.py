@@ -27,7 +27,6 @@ import networkx as nx
 
 from _gbgpu_nx import GROUPS
 
-RESULTS = Path(__file__).parent.parent / "results"
 SIZES = (300, 3000, 30_000)
 LONGEST = 4.0  # seconds of either, predicted, from which on a larger graph is left out
 CALLS = 2  # in a script
@@ -209,21 +208,13 @@ def scripts(sizes: list[int], output: Path) -> None:
     output.write_text(json.dumps(rows, indent=0))
 
 
-def table(costs: Path, found: Path, output: Path) -> None:
+def table(costs: Path, found: Path) -> None:
     """Both as tables of milliseconds, with what is predicted."""
-    import platform
-    import subprocess
-
-    import llvmlite
-    import numpy
-
     import _gbgpu_nx_costs as predictions
+    from bench.record import Table, page
 
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    versions = f"NetworkX {nx.__version__}, NumPy {numpy.__version__}, llvmlite {llvmlite.__version__}"
-    lines = [HEAD.format(date=time.strftime("%Y-%m-%d"), versions=versions, commit=commit, cpu=platform.machine())]
     made: dict[tuple[str, int], nx.Graph] = {}
-    rows = json.loads(costs.read_text())
+    rows, lines = json.loads(costs.read_text()), []
     largest: dict[tuple[str, str], int] = {}
     for key, row in rows.items():
         name, kind, n = key.split()
@@ -235,45 +226,39 @@ def table(costs: Path, found: Path, output: Path) -> None:
         predicted = theirs, sum(seconds for seconds, _ in ours)
         measures = (row.get(part) for part in ("networkx", "conversion", "first", "later"))
         cells = [name, kind, f"{n:,}", *map(_cell, measures), *map(_cell, predicted)]
-        lines.append(" | ".join(["", *cells, "gbgpu" if predicted[0] > predicted[1] else "NetworkX", ""]).strip())
-    lines.append(SECOND.format(calls=CALLS))
+        lines.append([*cells, "gbgpu" if predicted[0] > predicted[1] else "NetworkX"])
+    scripts_ = []
     for key, row in json.loads(found.read_text()).items():
         alone, *others = (row[mode] for mode in ("alone", "empty", "filled"))
         if all(isinstance(one, list) for one in (alone, *others)):
             cells = [*key.split(), _cell(alone[0])]
             for cpu, _, used in others:
                 cells += [_cell(cpu), "gbgpu" if used else "NetworkX"]
-            lines.append(" | ".join(["", *cells, ""]).strip())
-    output.write_text("\n".join(lines) + "\n")
+            scripts_.append(cells)
+    parts = [Table(COLUMNS, lines), Table(BY_SCRIPT, scripts_, "Scripts", SECOND.format(calls=CALLS))]
+    page("networkx-costs", "What functions of the NetworkX backend cost", HEAD, parts)
 
 
 def _cell(seconds: float | None) -> str:
     return "" if seconds is None else f"{1e3 * seconds:.3g}" if seconds < 1 else f"{1e3 * seconds:.0f}"
 
 
-HEAD = """# What functions of the NetworkX backend cost
+HEAD = """
 
-CPU milliseconds beside NetworkX, {date}, {versions}, {cpu}, two shared cores, commit {commit}.
-Written by `python -m bench.experiments.networkx_costs`. `_gbgpu_nx_costs.py` predicts by these numbers.
+CPU milliseconds beside NetworkX. `_gbgpu_nx_costs.py` predicts by these numbers.
 
 - conversion: of the graph, with its matrix.
 - first: the first call in a process, on a converted graph. It loads kernels from a filled cache.
 - later: a later call, on another conversion. What a graph keeps is computed anew.
 - predicted: NetworkX; gbgpu with the conversion, kernels loaded. The decision is that of such a call.
 
-The largest graph that each function was measured on:
-
-| function | graph | nodes | NetworkX | conversion | first | later | predicted: NetworkX | gbgpu | decision |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
-SECOND = """
-## Scripts
-
+The largest graph that each function was measured on:"""
+COLUMNS = "function|graph|nodes|NetworkX|conversion|first|later|predicted: NetworkX|gbgpu|decision".split("|")
+BY_SCRIPT = "function|graph|nodes|alone|empty cache|by|filled cache|by".split("|")
+SECOND = """\
 Processes of {calls} calls on one graph, without the backend and with `NETWORKX_AUTOMATIC_BACKENDS=gbgpu`, with an empty
 cache of kernels and with one that `gbgpu compile` filled. All began without gbgpu, NumPy and SciPy. The least of three.
-Each is a fork, in which the backend's first question takes 5 ms; it takes 3 ms in a process of its own.
-
-| function | graph | nodes | alone | empty cache | by | filled cache | by |
-| --- | --- | --- | --- | --- | --- | --- | --- |"""
+Each is a fork, in which the backend's first question takes 5 ms; it takes 3 ms in a process of its own."""
 
 
 def functions(sizes: list[int], names: list[str], output: Path) -> None:
@@ -316,7 +301,7 @@ def main() -> None:
     if arguments.functions or all_:
         functions(arguments.sizes, arguments.names, arguments.output)
     if arguments.table or all_:
-        table(arguments.output, found, RESULTS / "networkx-costs.md")
+        table(arguments.output, found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Partitions of real graphs: DATA=dir python -m bench.experiments.partitions [--devices cpu:4] [--rounds 7]
+"""Partitions of real graphs: python -m bench.experiments.partitions [GRAPH ...] --data DATA [--devices cpu:4]
 
-DATA names a folder of NAME.mtx.gz files. Each graph is divided by each partition (GUM, Meng et al., section
+DATA is a folder of NAME.mtx.gz files. Each graph is divided by each partition (GUM, Meng et al., section
 6, experiment 6). `cut`: share of the entries whose row and column have different owners; `rows`, `entries`: of the
 largest block by the mean, both of A.T, by whose rows PageRank pulls. KB of a round of FP64 values, all devices
 together: `all` that others have, those that blocks `need` of them, what a `push` sends at most, and what was counted in
@@ -11,8 +11,6 @@ with fewer cores than devices: they say whether a partition is out of the questi
 
 from __future__ import annotations
 
-import argparse
-import os
 from pathlib import Path
 from time import perf_counter
 
@@ -20,7 +18,7 @@ import numpy as np
 
 import algos
 import gbgpu as gb
-from bench.record import RESULTS, machine
+from bench.record import Table, experiment, page
 
 GRAPHS = ("uk-2007-05_100000", "soc-Slashdot0902", "cit-HepTh", "rail-world", "copter2", "luxembourg_osm")
 COLUMNS = ("graph", "partition", "cut", "rows", "entries", "all", "need", "push", "moved", "PageRank", "BFS", "build")
@@ -70,25 +68,17 @@ def measured(csr: tuple, source: int, partition: str, devices: str, rounds: int)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--devices", default="cpu:4", help="default: cpu:4")
+    parser = experiment(__doc__, GRAPHS, "cpu:4")
     parser.add_argument("--rounds", type=int, default=7, help="measured calls of each algorithm (default: 7)")
     arguments = parser.parse_args()
-    if "DATA" not in os.environ:
-        parser.error("DATA=dir names the folder of the graphs")
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    for graph in GRAPHS:
-        csr, source = loaded(Path(os.environ["DATA"]) / f"{graph}.mtx.gz")
+    rows = []
+    for graph in arguments.graphs:
+        csr, source = loaded(Path(arguments.data, f"{graph}.mtx.gz"))
         for partition in gb.partition.NAMED:
-            cells = measured(csr, source, partition, arguments.devices, arguments.rounds)
-            lines.append(f"| {graph} | {partition} | {' | '.join(cells)} |")
-            print(lines[-1], flush=True)
-    about, command = machine(), f"DATA=dir python -m bench.experiments.partitions --devices {arguments.devices}"
-    versions = ", ".join(f"{package} {about['versions'][package]}" for package in ("numpy", "scipy", "llvmlite"))
-    text = ["# Partitions of real graphs", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
-    text += [f"{arguments.devices}; {about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}.", ""]
-    text += [*__doc__.strip().split("\n")[2:], "", *lines]
-    (RESULTS / "partitions.md").write_text("\n".join(text) + "\n")
+            rows.append([graph, partition, *measured(csr, source, partition, arguments.devices, arguments.rounds)])
+            print(*rows[-1], sep=" | ", flush=True)
+    title = f"Partitions of real graphs, {arguments.devices}"
+    page(arguments.results, title, __doc__, [Table(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

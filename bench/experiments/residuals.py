@@ -21,7 +21,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from algos.pagerank import arc_shares, proportions
-from bench.record import experiment, interleaved, markdown, page, synchronized
+from bench.record import Table, experiment, interleaved, page, synchronized
 from gbgpu import binary, monoid
 from gbgpu.semiring import any_first, plus_times
 
@@ -87,7 +87,7 @@ def main() -> None:
     for name in given.graphs:
         rows += (found := measured(name, given.data))
         print("\n".join(" | ".join(row) for row in found), flush=True)
-    page(given.results, f"PageRank by residuals on {given.devices}", __doc__, [markdown(COLUMNS, rows)])
+    page(given.results, f"PageRank by residuals on {given.devices}", __doc__, [Table(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import algos
 import gbgpu as gb
 from bench.device_graphs import make
 from bench.experiments.turns import Calls, Side, in_turns, weighted
-from bench.record import RESULTS, machine
+from bench.record import Table, page
 from gbgpu.semiring import plus_times
 
 WARM = 40  # calls before, in which rows move and loops are captured
@@ -62,14 +62,10 @@ def main() -> None:
         known: dict[str, Any] = {}
         for shares in (None, (1,) * (p - 1) + (9 * (p - 1),), (9 * (p - 1),) + (1,) * (p - 1)):
             for cells in rows(graph, given.devices, shares, given.rounds, known):
-                lines.append(f"| {' | '.join(cells)} |")
-                print(lines[-1], flush=True)
+                lines.append(cells)
+                print(*cells, sep=" | ", flush=True)
             gc.collect()
-    about = machine()
-    head = [f"# Pulls shared out among {p} GPUs", "", __doc__.split("\n\n", 1)[1].strip(), ""]
-    head += [f"{', '.join(about['devices'])}; {about['when']}, commit {about['commit']}", ""]
-    head += [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-    (RESULTS / "sharing.md").write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+    page("sharing", f"Pulls shared out among {p} GPUs", __doc__, [Table(COLUMNS, lines)])
 
 
 if __name__ == "__main__":

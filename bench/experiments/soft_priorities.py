@@ -29,7 +29,7 @@ from scipy.sparse import csgraph
 
 import algos
 import gbgpu as gb
-from bench.record import experiment, interleaved, markdown, page, synchronized
+from bench.record import Table, experiment, interleaved, markdown, page, synchronized
 from gbgpu import binary, monoid
 from gbgpu.semiring import min_plus
 
@@ -124,8 +124,8 @@ def main() -> None:
     for name in given.graphs:
         A, source = graph(name, given.data)
         rows = measured(A, source)
-        parts += [f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs, {A.dtype.name}", markdown(COLUMNS, rows)]
-        print(*parts[-2:], sep="\n\n", flush=True)
+        parts.append(Table(COLUMNS, rows, f"{name}: {A.nrows:,} vertices, {A.nvals:,} arcs, {A.dtype.name}"))
+        print(markdown(parts[-1]), flush=True)
     page(given.results, f"Windows of gb.fixpoint on {given.devices}", __doc__, parts)
     if given.picture:
         draw(name, rows, given.devices)

@@ -23,7 +23,7 @@ from typing import Any
 import gbgpu as gb
 from algos.bfs import min_next
 from bench.experiments.soft_priorities import LONG, graph, paths
-from bench.record import RESULTS, experiment, interleaved, markdown, page, synchronized
+from bench.record import RESULTS, Table, experiment, interleaved, markdown, page, synchronized
 
 FETCHES = {"thread": (1, 4), "warp": (1, 4, 32, 128), "block": (32, 256, 1024)}
 COLUMNS = ["worker", "fetch", "kernels", "levels, ms", "windows", "overwork", "paths, ms", "windows", "overwork"]
@@ -82,12 +82,14 @@ def draw(name: str, drawn: dict[str, list[list[Any]]], devices: str) -> None:
 def main() -> None:
     given = experiment(__doc__, ["luxembourg_osm"], "cuda:0").parse_args()
     gb.init(given.devices)
-    parts, drawn = [f"![Times of paths by vertices taken at once]({given.results}.svg)"], {}
+    parts: list[str | Table] = [f"![Times of paths by vertices taken at once]({given.results}.svg)"]
+    drawn = {}
     for name in given.graphs:
         A, source = graph(name, given.data)
         drawn[name] = rows = measured(A, source)
-        parts += [f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs", markdown(COLUMNS, rows)]
-        print(*parts[-2:], sep="\n\n", flush=True)
+        table = Table(COLUMNS, rows, f"{name}: {A.nrows:,} vertices, {A.nvals:,} arcs")
+        parts.append(table)
+        print(markdown(table), flush=True)
     page(given.results, f"Workers of gb.fixpoint on {given.devices}", __doc__, parts)
     if given.results:
         draw(given.results, drawn, given.devices)

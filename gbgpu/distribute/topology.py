@@ -13,8 +13,8 @@ LARGE, SMALL, TIMES = 1 << 26, 8, 7  # bytes that are copied, and how often
 
 
 class Links(NamedTuple):
-    """bandwidth[i, j]: bytes a second from device i to device j, on the diagonal those of a copy within one (read and
-    written: twice as many bytes move); latency[i, j]: seconds until 8 bytes have come, as the host sees it."""
+    """bandwidth[i, j]: bytes a second from device i to another device j; latency[i, j]: seconds until 8 bytes have
+    come, as the host sees it. 0 on the diagonal: device/limits.py measures copies within a device."""
 
     bandwidth: np.ndarray
     latency: np.ndarray
@@ -28,6 +28,8 @@ def measured(devices: Sequence[Device]) -> Links:
     for j, device in enumerate(devices):
         target = device.empty(LARGE, np.uint8)
         for i, source in enumerate(sources):
+            if i == j:
+                continue
             found.latency[i, j] = _seconds(device, target[:SMALL], source[:SMALL])
             found.bandwidth[i, j] = LARGE / max(_seconds(device, target, source) - found.latency[i, j], 1e-9)
     return found
