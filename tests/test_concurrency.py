@@ -20,7 +20,7 @@ import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
 from gbgpu.device.base import cores
 from gbgpu.device.cpu import CpuDevice, CpuDevices
-from gbgpu.distribute.partition import Task
+from gbgpu.distribute.rowmap import Task
 from gbgpu.semiring import plus_times
 from gbgpu.trace import counters
 

@@ -28,7 +28,7 @@ from bench.experiments.gum import table
 from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu import balance
 from gbgpu.balance.repartition import Rates, predict
-from gbgpu.distribute.partition import WORD, RowMap
+from gbgpu.distribute.rowmap import WORD, RowMap
 from gbgpu.engine import moving
 from gbgpu.semiring import min_plus, plus_times
 

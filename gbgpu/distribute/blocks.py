@@ -8,7 +8,7 @@ import numpy as np
 from ..device.base import Device
 from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
-from .partition import RowMap, Task
+from .rowmap import RowMap, Task
 
 KNOWN = ("full", "bitmap", "list")  # forms that every step takes; for steps that don't take others, plans make bitmaps
 

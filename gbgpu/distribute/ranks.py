@@ -31,7 +31,7 @@ from ..device.base import Device, DeviceSet, cores
 from ..device.remote import SharedDevices
 from ..errors import DeviceError, InvalidValue, message
 from ..interrupts import imported
-from .partition import Task
+from .rowmap import Task
 
 _NEAR = 16  # ranks up to which each sends to each where they meet: sooner than a collective
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message

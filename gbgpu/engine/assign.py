@@ -18,7 +18,7 @@ from ..balance.models import costs
 from ..balance.slices import slices
 from ..balance.topology import Topology, shared
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..errors import NotImplementedException, message
 from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Costs, Spec
 from ..trace import compiling, now

@@ -8,8 +8,8 @@ import numpy as np
 from ..device.base import Device, DeviceSet
 from ..distribute.blocks import MatrixStore, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import Task
 from ..distribute.ranks import Ranks
+from ..distribute.rowmap import Task
 from ..kernels.interface import Kernels
 from ..semiring._types import DataType
 from .maps import Maps

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..device.remote import local_results
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap
+from ..distribute.rowmap import RowMap
 from ..errors import in_room
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed

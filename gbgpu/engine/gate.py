@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..device.remote import AWAY
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..errors import InvalidValue, Panic, message
 from ..interrupts import imported
 from .build import check_duplicates

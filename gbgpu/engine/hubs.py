@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..distribute.blocks import MatrixBlock, MatrixStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..kernels.interface import Spec
 from ..semiring._types import INT64
 from .context import Context

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..distribute.blocks import KNOWN
-from ..distribute.partition import RowMap
+from ..distribute.rowmap import RowMap
 from ..kernels.interface import Spec, reads
 from ..semiring._operators import UnaryOp
 

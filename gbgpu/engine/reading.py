@@ -10,7 +10,7 @@ from ..device.base import Device
 from ..device.cpu import LARGE, host_room
 from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
-from ..distribute.partition import Task
+from ..distribute.rowmap import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
 from ..language.recording import BUILDS, recorder
 from ..modes import Changed, Threads, restored

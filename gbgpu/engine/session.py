@@ -13,8 +13,9 @@ from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.needs import Transfer
-from ..distribute.partition import Partition, Task, equal_edges
+from ..distribute.partition import Partition, equal_edges
 from ..distribute.ranks import Ranks, wanted, world
+from ..distribute.rowmap import Task
 from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels import programs

@@ -18,8 +18,8 @@ from ..distribute.blocks import (
     split_matrix,
     split_vector,
 )
-from ..distribute.partition import RowMap, Task
 from ..distribute.ranks import Ranks
+from ..distribute.rowmap import RowMap, Task
 from ..distribute.sets import BlockSets, block_sets
 from ..errors import OutputNotEmpty, message
 from ..interrupts import imported

@@ -15,7 +15,7 @@ from ...distribute.blocks import (
     revalued,
     split_matrix,
 )
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels.interface import B_ONLY, BOTH, Spec
 from ..plan import Step, keeps_iso
 from ..run.steps import cast

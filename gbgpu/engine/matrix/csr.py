@@ -25,7 +25,7 @@ from ...distribute.blocks import (
     offset_type,
 )
 from ...distribute.needs import Dense
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels.interface import Spec
 from ...language.index import consecutive
 from ...semiring._types import UNSIGNED

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 
 
 def with_elements(session: Any, store: MatrixStore, log: dict[tuple[int, int], Any]) -> MatrixStore:

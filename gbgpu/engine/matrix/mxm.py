@@ -16,7 +16,7 @@ from ...device.base import Device
 from ...device.cpu import LARGE, host_room
 from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...errors import InvalidValue, message
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
 from ...language.expr import Transposed

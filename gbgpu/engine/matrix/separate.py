@@ -10,7 +10,7 @@ import numpy as np
 
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block
 from ...distribute.halo import Halo, halo
-from ...distribute.partition import FAR, Task
+from ...distribute.rowmap import FAR, Task
 from ...errors import NotImplementedException, message
 from ...kernels.interface import Spec
 from ..context import Context

@@ -20,7 +20,7 @@ from ...distribute.blocks import (
     matrix_block,
     offset_type,
 )
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
 from ...language.index import Index, ascending, consecutive

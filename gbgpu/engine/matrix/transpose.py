@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 from .csr import Piece, Rows, here, near_pieces, side_by_side, store_of
 
 

@@ -13,7 +13,7 @@ from ...device.remote import AWAY
 from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Piece
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._types import INT64

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..matrix.csr import entries_of

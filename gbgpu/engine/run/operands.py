@@ -7,7 +7,7 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Late, Spec
 from ...language.index import distinct

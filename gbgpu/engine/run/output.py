@@ -7,7 +7,7 @@ import numpy as np
 
 from ...device.remote import AWAY
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k

@@ -11,7 +11,7 @@ from ...device.remote import AWAY
 from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, Near, halo, near
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k

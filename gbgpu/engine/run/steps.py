@@ -10,7 +10,7 @@ import numpy as np
 from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.needs import Dense
-from ...distribute.partition import RowMap
+from ...distribute.rowmap import RowMap
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
