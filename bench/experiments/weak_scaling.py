@@ -31,7 +31,7 @@ from algos._inputs import degrees
 from bench.experiments.gum import table
 from bench.experiments.partitions import moved
 from bench.record import RESULTS, interleaved, machine, synchronized
-from gbgpu.distribute.ranks import wanted
+from gbgpu.distribute.world import wanted
 from gbgpu.kernels.gpu import GpuKernels
 
 ROUNDS = 20  # of PageRank that is timed

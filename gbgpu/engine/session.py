@@ -14,9 +14,10 @@ from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.needs import Transfer
 from ..distribute.partition import Partition, equal_edges
-from ..distribute.ranks import Ranks, wanted, world
+from ..distribute.ranks import Ranks
 from ..distribute.rowmap import Task
 from ..distribute.transport import carry
+from ..distribute.world import wanted, world
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels import programs
 from ..kernels.backends import open_devices
