@@ -18,7 +18,7 @@ from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.engine import direction
 from gbgpu.engine.loop import device as loops_of_devices
-from gbgpu.kernels import gpu
+from gbgpu.kernels import gpu_launch
 from gbgpu.kernels import gpu_streams as streams
 from gbgpu.trace import counters
 
@@ -399,12 +399,12 @@ def test_columns_that_are_used_most_come_first(session, shape, monkeypatch):
             assert np.array_equal(mine[:4], row[order]) and np.array_equal(np.sort(mine), np.sort(row))
 
 
-@pytest.mark.parametrize("filled", [0, gpu.FILLED])
+@pytest.mark.parametrize("filled", [0, gpu_launch.FILLED])
 def test_captured_rounds_look_at_the_most_used_columns_first(session, monkeypatch, filled):
     """A search of few rounds by statements prepares nothing; one that is captured does at once. A thread takes a row by
     itself, or lanes share it."""
     monkeypatch.setattr(gb.settings, "resident", "now")
-    monkeypatch.setattr(gpu, "FILLED", filled)
+    monkeypatch.setattr(gpu_launch, "FILLED", filled)
     A = gb.io.rmat(12, 16, seed=1, dtype="BOOL")
     levels = algos.bfs_levels(A, 5)
     assert not any("likely" in block.views for block in A._store.blocks)
