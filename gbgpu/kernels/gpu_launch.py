@@ -13,20 +13,17 @@ import numpy as np
 
 from .. import settings
 from ..semiring._types import BOOL
-from . import gpu_streams
 from .gpu_source import thunk_type
+from .gpu_streams import LONG
+from .gpu_tuning import TUNING
 from .interface import MASKED, TRACE, XFULL, XLIST, Late, Spec, reads
 from .kinds import KINDS
 
 BLOCK = 256  # threads, as src/ assumes
-BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
-FILLED = 2048  # pull: rows a multiprocessor from which a thread takes one by itself; of fewer, lanes share each
 HUB, FEW = 1024, 1 << 16  # push, as in src/push.cu: of more than FEW vertices those of HUB entries are the whole grid's
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
-PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
-PARTIAL_SUMS = 512  # reduce: blocks at most
-RELAX, MEETING = 2, 64  # relax: blocks a multiprocessor, words of where they meet
+MEETING = 64  # relax: words of where blocks meet
 OWNERS = 16  # pull_far, as in src/, and the words of what it is told of them
 FAR = 3 + OWNERS + 1 + OWNERS
 _FAR = Struct(f"{FAR}q")
@@ -43,7 +40,7 @@ class Scratch(Protocol):
 
 
 def _run(device: Any, module: Any, name: str) -> Callable[..., None]:
-    function, launch, most = module(name), device.launch, device.processors * BLOCKS_EACH
+    function, launch, most = module(name), device.launch, device.processors * TUNING.blocks
 
     def run(blocks: int, args: tuple, listed: bool = False) -> None:
         """`listed`: the work is that of a list, which may be short, whatever room it has."""
@@ -160,11 +157,11 @@ def _pull(kernels: Scratch, device: Any, module: Any, kind: str, spec: Spec) -> 
         if short:
             plain = args[flags] & (XFULL | MASKED | TRACE) == XFULL
             return run_short[plain]((n // 2 + BLOCK - 1) // BLOCK, (*values, p))
-        alone = first and n >= FILLED * device.processors
+        alone = first and n >= TUNING.filled * device.processors
         width = 1 if alone else 8 if fixed else lanes(args[cols].size, n)
-        run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, gpu_streams.LONG if heavies else 1 << 62))
+        run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, LONG if heavies else 1 << 62))
         if heavies:
-            run_heavy(heavies, (*values, p, gpu_streams.LONG, heavies))
+            run_heavy(heavies, (*values, p, LONG, heavies))
 
     return launch
 
@@ -194,12 +191,12 @@ def _pull_stream(kernels: Scratch, device: Any, module: Any, kind: str, spec: Sp
         """(values, presence words, whether absent values are marked as such instead) in the order of use."""
         used = xvals.size if order is None else order.size
         floats = partial and reads_x and spec.b.kind == "f" and xstride
-        packed = bool(floats and (order is not None or entries > PACK * used))
+        packed = bool(floats and (order is not None or entries > TUNING.packed * used))
         if not packed and (order is None or not (partial or (reads_x and xstride))):
             return xvals, xwords, packed
         values = device.empty(used, xvals.dtype) if reads_x and xstride else xvals
         words = device.empty((used + 63) // 64, np.int64) if partial and not packed else xwords
-        grid = min((used + BLOCK - 1) // BLOCK, device.processors * BLOCKS_EACH)
+        grid = min((used + BLOCK - 1) // BLOCK, device.processors * TUNING.blocks)
         args = 0 if order is None else order, used, xvals, xstride, xwords, values, words, int(packed)
         device.launch(ordering, grid, BLOCK, args)
         return values, words, packed
@@ -227,7 +224,7 @@ def _pull_stream(kernels: Scratch, device: Any, module: Any, kind: str, spec: Sp
             result = seen, hubs, out, bits, count, tiles, int(packed)
             device.launch(function, grid, threads, (*operands, *work, *result), shared)
             ending = *work, seen, out, stream.words, bits, bits.size, count, int(stream.present), tiles
-            grid = min(-(-max(tiles, bits.size) // BLOCK), device.processors * BLOCKS_EACH)
+            grid = min(-(-max(tiles, bits.size) // BLOCK), device.processors * TUNING.blocks)
             device.launch(join, grid, BLOCK, ending)
             seen = bits if partial else stream.words
 
@@ -255,7 +252,7 @@ def _pull_slices(kernels: Scratch, device: Any, module: Any, kind: str, spec: Sp
         parts = slices.far_cuts.size - 1
         device.launch(far, parts, BLOCK, (x, parts, *rest, sums[32 * split :]))
         ending = slices.ptr, slices.pieces, sums, out, slices.words, bits, bits.size, count, int(slices.present)
-        device.launch(join, min(-(-n // BLOCK), device.processors * BLOCKS_EACH), BLOCK, (n, *ending))
+        device.launch(join, min(-(-n // BLOCK), device.processors * TUNING.blocks), BLOCK, (n, *ending))
 
     return launch
 
@@ -272,7 +269,7 @@ def _push(kernels: Scratch, device: Any, module: Any, kind: str, spec: Spec) -> 
 
     def launch(*args: Any, hubs: bool = True) -> None:
         entries = args[cols].size if hubs else 0
-        most = min(entries // gpu_streams.LONG, entries // HUB + FEW)
+        most = min(entries // LONG, entries // HUB + FEW)
         queue = kernels.scratch("push", device, 2 + most) if most else np.uint64(0)
         values = (*scalars(args), args[starts].size - 1, queue)
         run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values, bool(args[flags] & XLIST))
@@ -286,11 +283,11 @@ def _reduce(kernels: Scratch, device: Any, module: Any, kind: str, spec: Spec) -
     """The number of blocks, and with it the order of additions, depends on sizes only."""
     run, scalars = _run(device, module, kind), _scalars(kind, spec)
     values = KINDS[kind].index("xvals" if kind == "reduce" else "avals")
-    parts = max(PARTIAL_SUMS, device.processors * BLOCKS_EACH)  # within a kernel that stays, all its blocks have one
+    parts = max(TUNING.partial_sums, device.processors * TUNING.blocks)  # a kernel that stays has one for each block
 
     def launch(*args: Any) -> None:
         most = max(args[0], args[values].size)
-        blocks = min((most + 4 * BLOCK - 1) // (4 * BLOCK), PARTIAL_SUMS)
+        blocks = min((most + 4 * BLOCK - 1) // (4 * BLOCK), TUNING.partial_sums)
         run(blocks, (*scalars(args), kernels.scratch("reduce", device, 1 + 2 * parts)))
 
     return launch
@@ -322,7 +319,7 @@ def _mxm_dot(kernels: Scratch, device: Any, module: Any, kind: str, spec: Spec) 
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
         n, heavies = values[0], args[marks].size
         width = lanes(32 * args[bcols].size, args[bptr].size)  # entries meet long rows more often than short ones
-        run((n * 32 + BLOCK - 1) // BLOCK, (*values, gpu_streams.LONG, width))
+        run((n * 32 + BLOCK - 1) // BLOCK, (*values, LONG, width))
         if heavies:
             queue = kernels.scratch("queue", device, 1)
             device.clear(queue)
@@ -343,7 +340,7 @@ def _relax(kernels: Scratch, device: Any, module: Any, kind: str, spec: Spec) ->
             return run((args[0] + BLOCK - 1) // BLOCK, values)
         meeting = kernels.scratch("relax", device, MEETING)
         device.clear(meeting)
-        grid = min(device.fit(function, BLOCK, 0), RELAX * device.processors)
+        grid = min(device.fit(function, BLOCK, 0), TUNING.relaxing_blocks * device.processors)
         device.launch(function, grid, BLOCK, (*values, meeting))
 
     return launch
