@@ -38,7 +38,8 @@ from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
 from .memory import of_handle
-from .plan import NOTHING, Plan, Planner, Step, revived
+from .plan import NOTHING, Plan, Step, revived
+from .planner import Planner
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
 from .reading import out_of_memory
