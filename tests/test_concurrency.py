@@ -268,7 +268,7 @@ def test_a_fork_waits_for_the_statements_of_other_threads():
 
 
 def test_a_child_of_cuda_is_told(monkeypatch):
-    from gbgpu.device.cuda import CudaDevices
+    from gbgpu.device.cuda_devices import CudaDevices
 
     gb.init("cpu:1")
     v = gb.Vector.from_dense(np.arange(10))

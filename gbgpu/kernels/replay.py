@@ -17,10 +17,10 @@ import numpy as np
 
 from ..device.base import address
 from .alike import Given
-from .entry import types_of
+from .entry import ASSEMBLY, types_of
 from .hazards import Use
 from .interface import Late
-from .kernel import ASSEMBLY, Kernel, kernel_of
+from .kernel import Kernel, kernel_of
 from .kinds import KINDS
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
