@@ -17,6 +17,7 @@ except Exception:  # not installed, or built for another CUDA: no CUDA devices t
     cupy = None
     CUDADriverError = CUDARuntimeError = OSError
 
+
 def available() -> int:
     """How many GPUs can be used; 0 without CuPy, a driver or a GPU."""
     if cupy is None:

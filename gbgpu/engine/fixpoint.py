@@ -170,9 +170,7 @@ class Relaxation:
         whole = store if self._spread or store.rowmap.p == 1 else session.replicas.of(store)
         self._map = map = whole.rowmap
         monoid, dtype, step = work.semiring.monoid, work.output.dtype, work.window
-        self._spec = spec = Spec(
-            op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip
-        )
+        spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
         relaxing = spec._replace(partial=work.mask is not None, worker=work.worker, spread=self._spread)
         specs = {"relax_begin": spec, "relax": relaxing, "relax_end": spec}
         if self._spread:

@@ -1,6 +1,5 @@
 """CPU kernels of products of a matrix and a vector: bodies, and what fills their gaps. Contract: interface.py."""
 
-
 from ..semiring._lower import literal_text
 from .cpu_bodies import ALLOW, ROW, fill
 
