@@ -9,6 +9,7 @@ from .expr import Transposed, _kinds
 from .handle import Tools
 from .matrix_face import MatrixFace
 from .matrix_from import MatrixConstructors
+from .matrix_tools import MatrixTools
 
 
 class Matrix(MatrixFace, MatrixConstructors):
@@ -139,7 +140,7 @@ class Matrix(MatrixFace, MatrixConstructors):
         """
         compose.setdiag(self, values, k, mask, accum, hints)
 
-    ss = Tools("MatrixTools")
+    ss = Tools(MatrixTools)
 
     def _as_vector(self, *, name: str | None = None) -> Any:
         return self[:, 0].new(name=name)
