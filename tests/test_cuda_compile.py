@@ -21,7 +21,7 @@ from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu, gpu_launch
 from gbgpu.kernels.gpu_functions import FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
-from gbgpu.kernels.interface import Late, Spec
+from gbgpu.kernels.interface import Deferred, Spec
 from gbgpu.kernels.kinds import KINDS
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
@@ -200,7 +200,7 @@ def test_all_agree_on_how_many_owners_a_vector_may_have():
 
 def test_numbers_may_wait_on_the_device():
     """Their address comes at the end; a 0 of their type stands for them."""
-    waits, spec = Late(np.ones(1, np.float32)), Spec(op=select.valuege[FP32], b=FP32)
+    waits, spec = Deferred(np.ones(1, np.float32)), Spec(op=select.valuege[FP32], b=FP32)
     for kind, op, thunk, end in [
         ("select", spec, waits, waits.array),
         ("select", spec, 2.5, 0),

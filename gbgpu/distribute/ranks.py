@@ -202,7 +202,7 @@ class Ranks:
                 ends[rank] += len(parts[0])
         return arrived
 
-    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
+    def allgather(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
         """The values of all tasks, on every rank, from those of each rank's own."""
         mine = [value for task, value in zip(tasks, values, strict=True) if self.here(task.device)]
         parts = [iter(part) for part in self.gathered(mine, what)]

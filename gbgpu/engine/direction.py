@@ -311,7 +311,7 @@ def frontier_edges(
 
 def sees_counts(session: Context) -> bool:
     """Whether the host knows how many entries devices have found, without a read."""
-    return session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
+    return session.ranks is None and session.devices[0].peek(session.placeholders(0).words) is not None
 
 
 def counted_edges(

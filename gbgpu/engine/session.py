@@ -71,7 +71,7 @@ class Planning(Open):
 class Session(Stores):
     """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it.
 
-    Whatever handles call takes `lock`; what devices' threads call (`nil`, `once`, the pool) never does.
+    Whatever handles call takes `lock`; what devices' threads call (`placeholders`, `once`, the pool) never does.
     """
 
     int64 = INT64
@@ -120,7 +120,7 @@ class Session(Stores):
             partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices, self.kernels.neutral)
-        self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
+        self.placeholders, self.once = self.pool.placeholders.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)
         self.folds = folds(balance)

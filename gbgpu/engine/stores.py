@@ -271,7 +271,7 @@ class Stores(Reading):
         self.check()
 
         def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
-            return self.told(tasks, self.over(tasks, work, seconds), "what blocks read and write")
+            return self.allgather(tasks, self.over(tasks, work, seconds), "what blocks read and write")
 
         return block_sets(self.oriented(matrix, turned), self.devices, over)
 

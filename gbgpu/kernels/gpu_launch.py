@@ -16,7 +16,7 @@ from ..semiring._types import BOOL
 from .gpu_source import thunk_type
 from .gpu_streams import LONG
 from .gpu_tuning import TUNING
-from .interface import MASKED, TRACE, XFULL, XLIST, Late, Spec, reads
+from .interface import MASKED, TRACE, XFULL, XLIST, Deferred, Spec, reads
 from .kinds import KINDS
 
 BLOCK = 256  # threads, as src/ assumes
@@ -69,7 +69,7 @@ def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
 def _address(values: list[Any], i: int, dtype: Any) -> Any:
     """Where a number waits, which a 0 then stands for; 0 if it is known. `dtype` None: the kernel does not read it."""
     number = values[i]
-    if type(number) is not Late:
+    if type(number) is not Deferred:
         return 0
     values[i] = 0
     if dtype is None:
