@@ -245,7 +245,7 @@ def _session() -> Any:
 
 
 def _several() -> bool:
-    """Whether this process is one of several of a session, or will be (`gbgpu.distribute.ranks.wanted`)."""
+    """Whether this process is one of several of a session, or will be (`gbgpu.distribute.world.wanted`)."""
     session = _session()
     if session is not None:
         return session.ranks is not None

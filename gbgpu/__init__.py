@@ -9,7 +9,7 @@ from .configuration import MAX_SIZE, config
 from .device.limits import Limits
 from .device.limits import measured as reached
 from .distribute import partition
-from .distribute import ranks as _ranks
+from .distribute import world as _world
 from .distribute.sets import BlockSets
 from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
@@ -96,8 +96,8 @@ def init(
 
 
 settings.connect(init)
-if _ranks.wanted():
-    _ranks.watch()
+if _world.wanted():
+    _world.watch()
 
 
 def rank() -> int:

@@ -145,9 +145,9 @@ def chrome_trace(records: Iterable[Any]) -> dict[str, Any]:
     for r in records:
         arguments = {key: getattr(r, key) for key in details if getattr(r, key) is not None}
         if r.tally is not None:
-            arguments["tally"] = r.tally.told()
+            arguments["tally"] = r.tally.to_json()
         if r.decision is not None:
-            arguments["decision"] = r.decision.told()
+            arguments["decision"] = r.decision.to_json()
         when = {"ts": (r.start - origin) * 1e6, "dur": max(r.end - r.start, 0.0) * 1e6}
         events.append(
             {"name": r.step, "cat": "step", "ph": "X", "pid": 1, "tid": lanes[r.device], **when, "args": arguments}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gbgpu.device import cuda
+from gbgpu.device.cuda_devices import CudaDevices
 from gbgpu.kernels import gpu_streams
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.cpu import CpuKernels
@@ -23,7 +23,7 @@ class Pair:
     """The same kernel call on both backends."""
 
     def __init__(self) -> None:
-        devices = cuda.CudaDevices([(0, 0)])
+        devices = CudaDevices([(0, 0)])
         self.device, self.kernels = devices.devices[0], GpuKernels(devices)
 
     def run(self, kind: str, spec: Spec, **given) -> tuple[dict, dict]:

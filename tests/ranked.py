@@ -47,8 +47,8 @@ def refused(kind: type[Exception], what: str, work) -> None:
 
 def collective() -> None:
     """From here on ranks meet as more than 16 do."""
-    vars(gb.distribute.ranks.world()).pop("meeting", None)
-    gb.distribute.ranks._NEAR = 1
+    vars(gb.distribute.world.world()).pop("meeting", None)
+    gb.distribute.world._NEAR = 1
     say("as many")
 
 
@@ -56,7 +56,7 @@ class Beside:
     """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host."""
 
     def __init__(self):
-        self.moved, self._comm = 0, gb.distribute.ranks.world().comm
+        self.moved, self._comm = 0, gb.distribute.world.world().comm
 
     def leaving(self, buffer):
         return buffer
@@ -118,7 +118,7 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
 
     for spec in specs.split(","):
         mine = spec.rstrip("+!").split("|")
-        devices = Devices(mine[gb.distribute.ranks.world().rank % len(mine)])
+        devices = Devices(mine[gb.distribute.world.world().rank % len(mine)])
         devices.start()
         ranks = gb.settings.session().ranks
         beside = ranks._direct = Beside() if spec.endswith("+") else None

@@ -20,7 +20,7 @@ import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
 from gbgpu.device.base import cores
 from gbgpu.device.cpu import CpuDevice, CpuDevices
-from gbgpu.distribute.partition import Task
+from gbgpu.distribute.rowmap import Task
 from gbgpu.semiring import plus_times
 from gbgpu.trace import counters
 
@@ -268,7 +268,7 @@ def test_a_fork_waits_for_the_statements_of_other_threads():
 
 
 def test_a_child_of_cuda_is_told(monkeypatch):
-    from gbgpu.device.cuda import CudaDevices
+    from gbgpu.device.cuda_devices import CudaDevices
 
     gb.init("cpu:1")
     v = gb.Vector.from_dense(np.arange(10))

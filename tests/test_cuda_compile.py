@@ -18,10 +18,10 @@ from gbgpu.device import arrays, cuda, entries, nvrtc, rows
 from gbgpu.device.store import _starts
 from gbgpu.distribute import needs
 from gbgpu.errors import Panic
-from gbgpu.kernels import ahead, gpu
+from gbgpu.kernels import ahead, gpu, gpu_launch
 from gbgpu.kernels.gpu_functions import FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
-from gbgpu.kernels.interface import Late, Spec
+from gbgpu.kernels.interface import Deferred, Spec
 from gbgpu.kernels.kinds import KINDS
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
@@ -190,17 +190,17 @@ def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", HERE)
 def test_numbers_wait_for_some_kernels(kind):
-    assert any(each.name in ("late", "alate", "blate") for each in FUNCTIONS[kind]) == (kind in gpu.WAIT)
+    assert any(each.name in ("late", "alate", "blate") for each in FUNCTIONS[kind]) == (kind in gpu_launch.WAIT)
 
 
 def test_all_agree_on_how_many_owners_a_vector_may_have():
     text = gpu.source("pull_far", next(spec for of, spec in INSTANCES if of == "pull_far"))
-    assert f"const int OWNERS = {gpu.OWNERS};" in text and gpu.OWNERS == needs.OWNERS
+    assert f"const int OWNERS = {gpu_launch.OWNERS};" in text and gpu_launch.OWNERS == needs.OWNERS
 
 
 def test_numbers_may_wait_on_the_device():
     """Their address comes at the end; a 0 of their type stands for them."""
-    waits, spec = Late(np.ones(1, np.float32)), Spec(op=select.valuege[FP32], b=FP32)
+    waits, spec = Deferred(np.ones(1, np.float32)), Spec(op=select.valuege[FP32], b=FP32)
     for kind, op, thunk, end in [
         ("select", spec, waits, waits.array),
         ("select", spec, 2.5, 0),
@@ -210,20 +210,20 @@ def test_numbers_may_wait_on_the_device():
     ]:
         place, given = KINDS[kind].index("thunk"), [1] * len(KINDS[kind].names)
         given[place] = thunk
-        *values, last = gpu._scalars(kind, op)(tuple(given))
+        *values, last = gpu_launch._scalars(kind, op)(tuple(given))
         assert len(values) == len(given) and last is end and values[place] == (0 if thunk is waits else thunk)
         assert kind == "apply" or type(values[place]) is (np.int64 if thunk == 3 else np.float32)
     chain = Spec(op=binary.minus[FP32], a=FP32, b=FP32, out=FP32, lone="defaults")
     given = [1] * len(KINDS["ewise"].names)
     given[KINDS["ewise"].index("bdefault")] = waits
-    *_, a, b = gpu._scalars("ewise", chain)(tuple(given))
+    *_, a, b = gpu_launch._scalars("ewise", chain)(tuple(given))
     assert a == 0 and b is waits.array
     other, before = Spec(op=select.valuege[FP64], b=FP64), Spec(op=binary.plus[FP32], a=FP32, bound="right")
     for kind, op in (("select", other), ("matrix_apply", before)):  # of another type; in a kernel that needs it before
         given = [1] * len(KINDS[kind].names)
         given[KINDS[kind].index("thunk")] = waits
         with pytest.raises(TypeError):
-            gpu._scalars(kind, op)(tuple(given))
+            gpu_launch._scalars(kind, op)(tuple(given))
 
 
 def test_atomics_follow_from_the_formula():

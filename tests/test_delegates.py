@@ -20,7 +20,8 @@ import gbgpu as gb
 from algos import verify
 from gbgpu import replace
 from gbgpu.device.cpu import CpuDevice
-from gbgpu.distribute.partition import Pattern, RowMap
+from gbgpu.distribute.partition import Pattern
+from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import direction
 from gbgpu.exceptions import InvalidValue
 from gbgpu.io.generate import rmat

@@ -169,8 +169,8 @@ def state(session, space: dict) -> dict:
     """All that statements could leave behind."""
     pool, maps = session.pool, session.maps
     kept = [
-        space, pool._spaces, pool._cached, pool.nils, session.plans, maps._defaults, maps._first, maps.unsettled,
-        session._watched, session.doubted, session.loops.__dict__, list(session.replicas._stores),
+        space, pool._spaces, pool._cached, pool.placeholders, session.plans, maps._defaults, maps._first,
+        maps.unsettled, session._watched, session.doubted, session.loops.__dict__, list(session.replicas._stores),
         *(None if each is None else each.__dict__ for each in (session.assigner, session.sharing)),
         list(assign._whole.items()), counters.launches, counters.host_reads, counters.exchanged, counters.statements,
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 import algos
 import gbgpu as gb
 from gbgpu import binary, exceptions, monoid, replace, select, semiring, unary  # noqa: F401  (cases are source text)
-from gbgpu.device import cuda
+from gbgpu.device import cuda, cuda_devices
 from gbgpu.kernels import backends
 
 DIMENSION, TYPE, VALUE = "DimensionMismatch", "TypeError", "ValueError"
@@ -374,7 +374,7 @@ SPECS = {
 def test_lists_of_gpus(spec, monkeypatch):
     """Pairs of a GPU and a logical device on it."""
     monkeypatch.setattr(cuda, "available", lambda: 4)
-    monkeypatch.setattr(cuda, "CudaDevices", lambda pairs: pairs)
+    monkeypatch.setattr(cuda_devices, "CudaDevices", lambda pairs: pairs)
     pairs, _ = backends.open_devices(spec)
     assert pairs == SPECS[spec]
 

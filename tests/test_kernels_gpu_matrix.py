@@ -17,7 +17,7 @@ import gbgpu as gb
 from gbgpu import binary, indexunary, select, unary
 from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevice
-from gbgpu.device.turning import by_parts
+from gbgpu.device.transpose import by_parts
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.interface import Spec
 from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64, UINT8, UINT32, UINT64

@@ -96,6 +96,14 @@ def found_imports(path: Path) -> Iterator[tuple[str, int, bool]]:
                 yield str(node.args[0].value), node.lineno, late
 
 
+def asked_for(path: Path) -> list[str]:
+    """The modules of ours that a file has `imported` when they are needed."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    named = [node.args[0].value for node in calls if isinstance(node.func, ast.Name) and node.func.id == "imported"
+             and isinstance(node.args[0], ast.Constant)]
+    return [name for name in named if name.startswith("gbgpu.")]
+
+
 def target_of(name: str) -> str | None:
     """The row of the table that an import reaches; None for what is not ours."""
     parts = name.split(".")
@@ -146,7 +154,7 @@ def test_no_circle_of_files():
     modules = {".".join(module_of(path)): path for path in sources()}
     graph = nx.DiGraph()
     for name, path in modules.items():
-        for target, _, _ in imports(path):
+        for target in [*(target for target, _, _ in imports(path)), *asked_for(path)]:
             while target and target not in modules:
                 target = target.rpartition(".")[0]
             if target not in ("", name, "gbgpu"):  # the face is put together of all
@@ -159,8 +167,8 @@ BACKEND = {ROOT / "algos/nx.py", *ROOT.glob("algos/_nx_*.py")}  # imported by Ne
 CUDA = ROOT / "gbgpu/device/cuda.py"  # imports CuPy once, and is itself imported only where GPUs are asked for
 
 
-def test_the_cuda_device_is_imported_late():  # peers.py only by it, nccl.py late
-    beside = [CUDA.with_name(name) for name in ("peers.py", "nccl.py")]
+def test_the_cuda_device_is_imported_late():  # cuda_devices.py and nccl.py late, peers.py by the first
+    beside = [CUDA.with_name(name) for name in ("cuda_devices.py", "peers.py", "nccl.py")]
     early = [str(path) for path in sources() for name, _, late in imports(path)
              if name.startswith("gbgpu.device.cuda") and not late and path not in beside]
     assert not early

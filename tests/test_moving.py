@@ -20,7 +20,7 @@ import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.balance import Policy
 from gbgpu.distribute.blocks import KNOWN
-from gbgpu.distribute.partition import RowMap
+from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import loop as engine_loop
 from gbgpu.engine import moving, sharing
 from gbgpu.engine.loop import device as compiled

@@ -109,7 +109,7 @@ def test_several_processes_of_a_session_decide_the_same(monkeypatch):
             for name, value in variables.items():
                 patch.setenv(name, value)
             assert costs._several() is several
-    from gbgpu.distribute.ranks import _STARTED
+    from gbgpu.distribute.world import _STARTED
 
     assert costs.STARTED == _STARTED
 

@@ -17,7 +17,8 @@ from algos import verify
 from gbgpu import balance, binary, indexunary, replace
 from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.distribute.halo import near
-from gbgpu.distribute.partition import NAMED, Pattern, RowMap
+from gbgpu.distribute.partition import NAMED, Pattern
+from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import gate
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.matrix.csr import Rows
@@ -64,7 +65,7 @@ def test_every_row_has_one_place(name, n, p, monkeypatch):
     assert (map.n, map.p, sum(map.rows)) == (n, p, n) and len(np.unique(slots)) == n
     assert (map.starts % 64 == 0).all() and np.array_equal(map.users(slots), ids)
     assert map.order is None or p > 1
-    monkeypatch.setattr("gbgpu.distribute.partition.PIECE", 50)
+    monkeypatch.setattr("gbgpu.distribute.rowmap.PIECE", 50)
     for asked in (ids, np.concatenate([ids, ids[::-1]])):
         moved = asked.astype(map.slot_type())
         map.to_slots(moved)

@@ -17,7 +17,7 @@ import pytest
 
 import gbgpu as gb
 from algos.runs import ALGORITHMS
-from gbgpu.distribute import ranks
+from gbgpu.distribute import ranks, world
 
 HERE = Path(__file__).resolve().parent
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
@@ -326,12 +326,12 @@ class Alone:
     [(no_module, "mpi4py.*pip install"), (lambda name: SimpleNamespace(COMM_WORLD=Alone()), "3 ranks.*different MPIs")],
 )
 def test_what_is_missing_is_said(monkeypatch, imported, text):
-    monkeypatch.setattr(ranks, "imported", imported)
+    monkeypatch.setattr(world, "imported", imported)
     monkeypatch.setenv("PMI_SIZE", "3")
-    ranks.world.cache_clear()
+    world.world.cache_clear()
     with pytest.raises(gb.exceptions.DeviceError, match=text):
         gb.init("cpu:1", ranks=True)
-    ranks.world.cache_clear()
+    world.world.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -344,8 +344,8 @@ def test_how_ranks_are_recognised(monkeypatch, environment, expected):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(gb.settings, "ranks", "auto")
-    assert ranks.wanted() is expected
+    assert world.wanted() is expected
     monkeypatch.setattr(gb.settings, "ranks", "0")
-    assert not ranks.wanted()
+    assert not world.wanted()
     monkeypatch.setattr(gb.settings, "ranks", "1")
-    assert ranks.wanted()
+    assert world.wanted()

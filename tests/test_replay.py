@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import algos
 import gbgpu as gb
 from gbgpu.device.cpu import CpuDevice, CpuDevices
-from gbgpu.distribute.partition import Task
+from gbgpu.distribute.rowmap import Task
 from gbgpu.engine.loop import tapes
 from gbgpu.kernels.cpu import load
 from gbgpu.kernels.interpreted import interpreted

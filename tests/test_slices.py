@@ -12,7 +12,7 @@ from gbgpu.device.cpu import CpuDevices
 from gbgpu.device.rows import PIECE, WINDOW
 from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.kernels import gpu_slices as slices
-from gbgpu.kernels import gpu_streams
+from gbgpu.kernels.gpu_tuning import TUNING
 
 
 def list_counts(indptr, codes, n, width, last, counts):
@@ -80,8 +80,8 @@ def prepared(device, monkeypatch, shared=slices.SPARE + 256):
     device.counts = lambda ids, n: np.bincount(ids, minlength=n)
     device.run = lambda name, n, args: KERNELS[name.rstrip("1248")](*args)
     device.sort, device.shared, device.processors = np.ndarray.sort, shared, 3
-    for name in ("SMALL", "WIDE"):
-        monkeypatch.setattr(gpu_streams, name, 0)
+    for name in ("least", "wide"):
+        monkeypatch.setattr(TUNING, name, 0)
     return device
 
 

@@ -14,6 +14,7 @@ from gbgpu.device.cpu import CpuDevices
 from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.kernels import gpu_slices as slices
 from gbgpu.kernels import gpu_streams as streams
+from gbgpu.kernels.gpu_tuning import TUNING
 
 __test__ = bool(cuda.available())
 
@@ -33,8 +34,8 @@ PRODUCTS = [  # semiring, type of A, type of x
 
 @pytest.fixture
 def session(monkeypatch):
-    for name in ("SMALL", "WIDE", "RENTED", "LAUNCHES", "SHORT"):
-        monkeypatch.setattr(streams, name, 0)
+    for name in ("least", "wide", "pulls", "launches", "short"):
+        monkeypatch.setattr(TUNING, name, 0)
     return gb.init("cuda:0")
 
 

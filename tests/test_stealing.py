@@ -20,7 +20,7 @@ from algos import balancing, bfs, bfs_levels, cli, connected_components, pageran
 from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
 from gbgpu.device.cpu import CpuDevice
-from gbgpu.distribute.partition import RowMap
+from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import assign, dealing, direction, hubs, moving, sharing
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.run import products

@@ -362,10 +362,10 @@ def test_sessions_share_modules_of_a_gpu(monkeypatch):
 
     monkeypatch.setattr(settings, "kept_kernels", 3)
     monkeypatch.setattr(gpu, "_modules", store.Recent())
-    monkeypatch.setattr(gpu, "_scalar_types", lambda kind, spec: [])
+    monkeypatch.setattr(gpu, "scalar_types", lambda kind, spec: [])
     monkeypatch.setattr(gpu, "source", lambda kind, spec: "text")
     monkeypatch.setattr(gpu, "compile", lambda kind, spec, arch: str(spec).encode())
-    monkeypatch.setattr(gpu, "_plain", lambda kernels, device, module, kind, spec: module("k"))
+    monkeypatch.setattr(gpu, "launcher", lambda kernels, device, module, kind, spec: module("k"))
     one, other = device(0), device(1)
     kernels = [gpu.GpuKernels(SimpleNamespace(devices=[d], current_gpu=lambda: 0)) for d in (one, one, other)]
     launchers = [each.get("apply", "same") for each in kernels]

@@ -14,6 +14,7 @@ from gbgpu.device.rows import TILE
 from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.errors import OutOfMemory
 from gbgpu.kernels import gpu_streams as streams
+from gbgpu.kernels.gpu_tuning import TUNING
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def device(monkeypatch):
     found = CpuDevices(1).devices[0]
     found.counts = lambda ids, n: np.bincount(ids, minlength=n)
     found.cut, found.run, found.sort = cut, run, np.ndarray.sort
-    monkeypatch.setattr(streams, "SMALL", 1)
-    monkeypatch.setattr(streams, "WIDE", 0)
+    monkeypatch.setattr(TUNING, "least", 1)
+    monkeypatch.setattr(TUNING, "wide", 0)
     monkeypatch.setattr(settings, "hub_bytes", 200)
     return found
 
@@ -100,7 +101,7 @@ def entries(view, values, n):
 @pytest.mark.parametrize("hubs", [False, True])
 @pytest.mark.parametrize("l2, slices", [(1 << 30, 1), (16_000, 2), (4_000, 6), (2_000, 11)])
 def test_streams_hold_every_entry(device, l2, slices, hubs, monkeypatch):
-    monkeypatch.setattr(streams, "EACH", 2)
+    monkeypatch.setattr(TUNING, "cut_entries", 2)
     device.l2 = l2
     n, m, count = 400, 3_000, 9_000
     rng = np.random.default_rng(1)
@@ -212,8 +213,8 @@ def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):
 
 
 def test_streams_are_made_once_they_pay(monkeypatch):
-    monkeypatch.setattr(streams, "LAUNCHES", 1000)
-    for nnz, pulls in ((100, streams.RENTED + 10), (10**6, streams.RENTED)):
+    monkeypatch.setattr(TUNING, "launches", 1000)
+    for nnz, pulls in ((100, TUNING.pulls + 10), (10**6, TUNING.pulls)):
         block, device = MatrixBlock(0, None, None, None, 0, nnz, False), SimpleNamespace(journal=None)
         assert [streams.pays(device, block) for _ in range(pulls + 2)] == [False] * pulls + [True] * 2
     assert streams.pays(SimpleNamespace(journal=[]), MatrixBlock(0, None, None, None, 0, 100, False))  # of a loop

@@ -18,8 +18,8 @@ from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.engine import direction
 from gbgpu.engine.loop import device as loops_of_devices
-from gbgpu.kernels import gpu
 from gbgpu.kernels import gpu_streams as streams
+from gbgpu.kernels.gpu_tuning import TUNING
 from gbgpu.trace import counters
 
 __test__ = bool(cuda.available())
@@ -48,13 +48,13 @@ SHAPES = {  # rows, columns, entries: where they lie
 
 @pytest.fixture(params=["cuda:0", "cuda:0*3"])
 def session(request, monkeypatch):
-    monkeypatch.setattr(streams, "SMALL", 1)
-    monkeypatch.setattr(streams, "WIDE", 0)
-    monkeypatch.setattr(streams, "RENTED", 0)
-    monkeypatch.setattr(streams, "LAUNCHES", 0)
-    monkeypatch.setattr(streams, "SHARE", 0.0)
-    monkeypatch.setattr(streams, "SHORT", 0)
-    monkeypatch.setattr(streams, "EACH", 0.01)
+    monkeypatch.setattr(TUNING, "least", 1)
+    monkeypatch.setattr(TUNING, "wide", 0)
+    monkeypatch.setattr(TUNING, "pulls", 0)
+    monkeypatch.setattr(TUNING, "launches", 0)
+    monkeypatch.setattr(TUNING, "hub_share", 0.0)
+    monkeypatch.setattr(TUNING, "short", 0)
+    monkeypatch.setattr(TUNING, "cut_entries", 0.01)
     return gb.init(request.param, gb.partition.shares(1, 5, 3) if request.param.endswith("3") else None)
 
 
@@ -105,10 +105,10 @@ def test_pulls_by_use_bring_what_they_read(spec, shape, first, monkeypatch):
     """By statements and in a loop that is captured, whichever comes first, of full vectors and of others."""
     if spec != "cuda:0*3" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs several GPUs")
-    for name in ("SMALL", "WIDE", "SHARE", "SHORT"):
-        monkeypatch.setattr(streams, name, 0)
+    for name in ("least", "wide", "hub_share", "short"):
+        monkeypatch.setattr(TUNING, name, 0)
     if first == "statements":  # else streams are made as a loop is captured, long before statements would make them
-        monkeypatch.setattr(streams, "LAUNCHES", 0)
+        monkeypatch.setattr(TUNING, "launches", 0)
     n, m, where = SHAPES[shape]
     size, p = max(n, m), len(gb.init(spec).devices)
     kernels = gb.init(spec, gb.partition.shares(*range(1, p + 1))).kernels
@@ -207,7 +207,7 @@ def test_short_rows_give_what_lanes_give(spec, shape, monkeypatch):
             for options in ({}, {"mask": mask.S}, {"mask": ~mask.S}):
                 found = []
                 for most in (1 << 40, 0):
-                    monkeypatch.setattr(streams, "ALONE", most)
+                    monkeypatch.setattr(TUNING, "lone", most)
                     session.plans.clear()
                     found.append(product.new(direction="pull", **options))
                 assert found[0].nvals == len(found[0].to_coo()[0])
@@ -383,8 +383,8 @@ def test_copies_at_once(spec, step):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_columns_that_are_used_most_come_first(session, shape, monkeypatch):
-    monkeypatch.setattr(streams, "LOOKED", 1)
-    monkeypatch.setattr(streams, "SKEWED", 0.0)
+    monkeypatch.setattr(TUNING, "sampled", 1)
+    monkeypatch.setattr(TUNING, "skewed", 0.0)
     n, m, where = SHAPES[shape]
     rows, cols = where(np.random.default_rng(11))
     A = gb.Matrix.from_coo(rows, cols, True, nrows=n, ncols=m, dup_op="first")
@@ -399,12 +399,12 @@ def test_columns_that_are_used_most_come_first(session, shape, monkeypatch):
             assert np.array_equal(mine[:4], row[order]) and np.array_equal(np.sort(mine), np.sort(row))
 
 
-@pytest.mark.parametrize("filled", [0, gpu.FILLED])
+@pytest.mark.parametrize("filled", [0, TUNING.filled])
 def test_captured_rounds_look_at_the_most_used_columns_first(session, monkeypatch, filled):
     """A search of few rounds by statements prepares nothing; one that is captured does at once. A thread takes a row by
     itself, or lanes share it."""
     monkeypatch.setattr(gb.settings, "resident", "now")
-    monkeypatch.setattr(gpu, "FILLED", filled)
+    monkeypatch.setattr(TUNING, "filled", filled)
     A = gb.io.rmat(12, 16, seed=1, dtype="BOOL")
     levels = algos.bfs_levels(A, 5)
     assert not any("likely" in block.views for block in A._store.blocks)

@@ -12,7 +12,7 @@ from test_statements import KINDS
 
 import gbgpu as gb
 from gbgpu import monoid, semiring
-from gbgpu.distribute.partition import Task
+from gbgpu.distribute.rowmap import Task
 
 
 def plans_of(session, work) -> list:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from gbgpu.device import turning
+from gbgpu.device import transpose
 from gbgpu.device.cpu import CpuDevices
 
 
@@ -26,7 +26,7 @@ def device():
 @pytest.mark.parametrize("ptr", ["int32", "int64"])
 @pytest.mark.parametrize(("piece", "parts"), [(1, 8), (7, 3), (1 << 26, 1), (64, 50)])
 def test_the_columns_of_a_matrix(device, ptr, piece, parts, monkeypatch):
-    monkeypatch.setattr(turning, "PARTS", parts)
+    monkeypatch.setattr(transpose, "PARTS", parts)
     rng = np.random.default_rng(1)
     for n, m, count in ((1, 1, 1), (5, 1, 5), (1, 90, 30), (300, 70, 900), (40, 500, 60), (50, 50, 2500)):
         places = rng.choice(n * m, count, replace=False)
@@ -36,7 +36,7 @@ def test_the_columns_of_a_matrix(device, ptr, piece, parts, monkeypatch):
         given = A.indptr.astype(ptr), A.indices.astype(np.int32)
         expected = A.tocsc()
         for vals in (A.data, None):
-            begins, rows, moved = turning.by_parts(device, m, *given, vals, piece)
+            begins, rows, moved = transpose.by_parts(device, m, *given, vals, piece)
             assert (begins.dtype, rows.dtype) == (ptr, np.int32)
             np.testing.assert_array_equal(begins, expected.indptr)
             np.testing.assert_array_equal(rows, expected.indices)
@@ -54,8 +54,8 @@ def test_no_part_is_large(device, shape, monkeypatch):
     sizes, low_bits = [], device.low_bits
     monkeypatch.setattr(device, "low_bits", lambda keys, *given: sizes.append(len(keys)) or low_bits(keys, *given))
     indptr, ids = np.arange(n + 1) * cols.shape[1], cols.ravel().astype(np.int32)
-    begins, rows, _ = turning.by_parts(device, n + 1, indptr, ids, None)
+    begins, rows, _ = transpose.by_parts(device, n + 1, indptr, ids, None)
     expected = sparse.csr_array((np.ones(ids.size), ids, indptr), shape=(n, n + 1)).tocsc()
     assert np.array_equal(begins, expected.indptr) and np.array_equal(rows, expected.indices)
     assert sum(sizes) == ids.size
-    assert max(sizes) <= ids.size // turning.PARTS + np.bincount(ids).max()
+    assert max(sizes) <= ids.size // transpose.PARTS + np.bincount(ids).max()

@@ -27,7 +27,7 @@ import gbgpu as gb
 from bench.record import RESULTS, Table, interleaved, page, synchronized
 from gbgpu import balance
 from gbgpu.balance.repartition import Rates, predict
-from gbgpu.distribute.partition import WORD, RowMap
+from gbgpu.distribute.rowmap import WORD, RowMap
 from gbgpu.engine import moving
 from gbgpu.semiring import min_plus, plus_times
 

@@ -30,7 +30,7 @@ import gbgpu as gb
 from algos._inputs import degrees
 from bench.experiments.partitions import moved
 from bench.record import RESULTS, Table, interleaved, page, synchronized
-from gbgpu.distribute.ranks import wanted
+from gbgpu.distribute.world import wanted
 from gbgpu.kernels.gpu import GpuKernels
 
 ROUNDS = 20  # of PageRank that is timed

@@ -194,7 +194,7 @@ class Decision:
         """The predicted gain in seconds."""
         return self.plain - self.predicted
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The decision as a dictionary for JSON, without the shares."""
         return {key: part for key, part in vars(self).items() if key != "shares"}
 

@@ -39,7 +39,7 @@ class Tally(NamedTuple):
         digits = np.frexp(degrees.astype(np.float64))[1]  # degrees are below 2**53
         return cls(len(degrees), int(degrees.sum()), np.bincount(digits, minlength=BINS))
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The tally as a dictionary for JSON, with the bins that are not empty."""
         bins = {str(b): int(self.histogram[b]) for b in np.flatnonzero(self.histogram)}
         return {"vertices": self.vertices, "edges": self.edges, "histogram": bins}

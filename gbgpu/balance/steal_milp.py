@@ -31,7 +31,7 @@ class Model:
         model.hideOutput()
         model.setParam("presolving/maxrounds", 1)  # there is little to find, and it takes longer than the rest
         model.setParam("parallel/maxnthreads", 1)
-        z = self._z = model.addVar("z", vtype="C", lb=0, obj=1)
+        z = model.addVar("z", vtype="C", lb=0, obj=1)
         self._x = [[model.addVar(f"x{i},{j}", vtype="I", lb=0) for j in range(n)] for i in range(n)]
         self._sums = [model.addCons(scip.quicksum(row) == 0) for row in self._x]
         self._full = {}

@@ -90,9 +90,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-def kept_cubin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> bytes | None:
+def kept_cubin(text: str, arch: str, soon: bool) -> bytes | None:
     """What `compile_cubin` has left on disk for a text."""
-    return store.get("cuda", _named(text, arch, fmad, soon)[0])
+    return store.get("cuda", _named(text, arch, False, soon)[0])
 
 
 def _named(text: str, arch: str, fmad: bool, soon: bool) -> tuple[str, tuple[str, ...]]:

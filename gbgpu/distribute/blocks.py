@@ -8,7 +8,7 @@ import numpy as np
 from ..device.base import Device
 from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
-from .partition import RowMap, Task
+from .rowmap import RowMap, Task
 
 KNOWN = ("full", "bitmap", "list")  # forms that every step takes; for steps that don't take others, plans make bitmaps
 
@@ -141,11 +141,11 @@ class MatrixStore:
 
 
 def assembled(
-    rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], told: Callable[..., Any]
+    rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], allgather: Callable[..., Any]
 ) -> MatrixStore:
-    """A matrix of blocks that have just been made; `told` completes what is known of them (Context.told)."""
+    """A matrix of blocks that have just been made; `allgather` completes what is known of them (Context.allgather)."""
     known = [(block.nnz, block.empty_rows, block.indptr is not None and block.indptr.dtype.name) for block in blocks]
-    lengths, empty, ptr = zip(*told(rowmap.tasks, known, "a new matrix"), strict=True)
+    lengths, empty, ptr = zip(*allgather(rowmap.tasks, known, "a new matrix"), strict=True)
     return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr[0], lengths, any(empty)), blocks)
 
 
@@ -217,7 +217,7 @@ def split_matrix(
     own: bool = False,
 ) -> MatrixStore:
     """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso), of
-    which a rank needs the entries of its own rows. `session`: has `devices`, `over` and `told`, as engine/context.py.
+    which a rank needs the entries of its own rows. `session`: has `devices`, `over`, `allgather` (engine/context.py).
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
     slots = cols.astype(colmap.slot_type(), copy=not own)
@@ -226,7 +226,7 @@ def split_matrix(
     put = handed_over if own and not iso else lambda device, array: device.put(array)
     lengths = np.diff(indptr)
     counts = [int(lengths[rowmap.part(task.block)].sum()) for task in rowmap.tasks]
-    ptr = offset_type(max(session.told(rowmap.tasks, counts, "entries of new rows")))
+    ptr = offset_type(max(session.allgather(rowmap.tasks, counts, "entries of new rows")))
     del lengths
 
     def block(task: Task) -> MatrixBlock:
@@ -241,7 +241,7 @@ def split_matrix(
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
         return matrix_block(device, offsets, columns, held, 0 if iso else 1, nnz, lengths)
 
-    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, 0.0), session.told)
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, 0.0), session.allgather)
 
 
 def taken_rows(indptr: np.ndarray, rows: Any, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..device.base import Device
 from .blocks import MatrixStore
-from .partition import WORD, Task
+from .rowmap import WORD, Task
 
 
 class Piece(NamedTuple):

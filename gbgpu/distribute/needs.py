@@ -9,7 +9,7 @@ import numpy as np
 from ..device.base import Device
 from ..device.remote import local_results
 from .blocks import MatrixStore, VectorStore
-from .partition import RowMap
+from .rowmap import RowMap
 
 OWNERS = 16  # of a vector that is read where it lies, at most
 

@@ -1,5 +1,5 @@
 """Several processes as one session: mpiexec starts them, all run the same program, each holds the blocks of its own
-devices. Nothing else knows of MPI.
+devices. Only this file and world.py know of MPI.
 
 Ranks meet at every communication, in the same order: each says what it is there for and how much it has for whom, then
 the messages go. So a rank that took another path, ended, or broke off is named by the others instead of waited for.
@@ -8,19 +8,14 @@ on devices is carried without any, as both sides know how much it is: through NC
 a GPU of its own; else it is staged on the host.
 """
 
-import atexit
 import os
 import pickle
-import signal
 import struct
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import cache, cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from itertools import pairwise
-from threading import current_thread, main_thread
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -31,155 +26,19 @@ from ..device.base import Device, DeviceSet, cores
 from ..device.remote import SharedDevices
 from ..errors import DeviceError, InvalidValue, message
 from ..interrupts import imported
-from .partition import Task
+from .rowmap import Task
+from .world import BODY, HEAD, POSTED, world
 
-_NEAR = 16  # ranks up to which each sends to each where they meet: sooner than a collective
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
 _PIECE = 1 << 18  # elements that are dealt out at once
-_POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
-_PATIENCE = 5  # seconds after which one that fails before it met the others is gone, if these don't come
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
-_MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
 _PLAIN = bool, int, float, complex, str, bytes, range, np.generic, np.dtype  # what `repr` tells apart
 _NAMES = str, bytes, os.PathLike  # what names a file
 _SHOWN = 60  # letters of numbers that a message has of what a rank was given
 _REMEMBERED = 64  # statements that a rank can tell of where another carried out other ones
-_STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def wanted() -> bool:
-    """Whether this process is one of several that mpiexec or srun started; GBGPU_RANKS=1 says so where they don't, 0
-    makes each process one of its own."""
-    if settings.ranks != "auto":
-        return settings.ranks != "0"
-    return _promised() > 1
-
-
-def _promised() -> int:
-    """How many processes mpiexec says that it has started."""
-    return max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
-
-
-class Meeting:
-    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted; bytes
-    that it waits for, of whom. And that message."""
-
-    def __init__(self, mpi: Any, comm: Any):
-        words, self._mpi, self._comm = 8 * (2 * comm.size + 2), mpi, comm
-        self._all = np.zeros((comm.size, words + _POSTED), np.uint8)
-        self._mine = np.zeros_like(self._all[0])
-        self._shown, self._heads = self._mine[:words].view(np.int64), self._all[:, :words].view(np.int64)
-        self._moves: list[Any] = []  # begun again and again
-        if comm.size <= _NEAR:
-            others = [rank for rank in range(comm.size) if rank != comm.rank]
-            self._moves = [comm.Recv_init(self._all[rank], rank, _MEET) for rank in others]
-            self._moves += [comm.Send_init(self._mine, rank, _MEET) for rank in others]
-
-    def begin(
-        self, sizes: Sequence[int], number: int, post: bytes | None, awaited: Sequence[int]
-    ) -> Callable[[], bool]:
-        """Show these; whether all have come."""
-        if post is not None:
-            self._mine[-_POSTED:][: len(post)] = np.frombuffer(post, np.uint8)
-        self._shown[:] = [*sizes, number, post is not None, *awaited]
-        if not self._moves:
-            return self._comm.Iallgather(self._mine, self._all).Test
-        self._mpi.Prequest.Startall(self._moves)
-        return lambda: self._mpi.Prequest.Testall(self._moves)
-
-    def shown(self) -> list[list[int]]:
-        """The words of each rank."""
-        self._heads[self._comm.rank] = self._shown
-        return self._heads.tolist()
-
-    def unlike(self) -> tuple[int, int] | None:
-        """Two ranks, the first of which sends something else than the other one waits for."""
-        n = self._comm.size
-        wrong = np.argwhere(self._heads[:, :n] != self._heads[:, n + 2 :].T)
-        return (int(wrong[0][0]), int(wrong[0][1])) if len(wrong) else None
-
-    def posted(self, rank: int, length: int) -> np.ndarray:
-        return self._all[rank, -_POSTED:][:length]
-
-
-class World:
-    """All ranks, once a process: how they talk, who has ended or broken off (its last words by its number), and whether
-    this one has."""
-
-    def __init__(self, mpi: Any, comm: Any):
-        self.mpi, self.comm, self.rank, self.size = mpi, comm, comm.rank, comm.size
-        self.heard: dict[int, str] = {}
-        self.broken = ""
-        self.direct: dict[tuple, Any] = {}  # by where their GPUs sit: to make it takes a second
-        self.pending: list[Any] = []  # requests whose buffers must outlive who began them
-        self._process = os.getpid()
-
-    @cached_property
-    def meeting(self) -> Meeting:
-        return Meeting(self.mpi, self.comm)
-
-    def last_words(self, text: str) -> None:
-        """Tell all others, who may wait for us, that we come no more."""
-        if not self.broken and self.here() and not self.mpi.Is_finalized():
-            self.broken = text
-            self.pending += [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
-
-    def here(self) -> bool:
-        """Whether this process is the rank, and no child that it forked."""
-        return os.getpid() == self._process
-
-    def listen(self) -> None:
-        """Hear last words."""
-        status = self.mpi.Status()
-        while self.comm.Iprobe(self.mpi.ANY_SOURCE, _END, status):
-            self.heard[status.source] = self.comm.recv(source=status.source, tag=_END)
-
-
-@cache
-def world() -> World:
-    """The ranks of this start. Raises DeviceError without mpi4py, or for one of another MPI than mpiexec's."""
-    try:
-        mpi = imported("mpi4py.MPI")
-    except (ImportError, RuntimeError) as error:
-        hint = "pip install '.[mpi]' brings both; GBGPU_RANKS=0 makes each process one of its own"
-        raise DeviceError(message("mpi4py and an MPI in a process that mpiexec started", error, hint)) from error
-    comm = mpi.COMM_WORLD.Dup()
-    found = World(mpi, comm)
-    if comm.size == 1 < _promised():
-        hint = "mpiexec and mpi4py belong to different MPIs: python -m mpi4py --mpi-std-version, mpiexec --version"
-        raise DeviceError(message(f"{_promised()} ranks, as mpiexec says", "one", hint))
-    if comm.size > 1:
-        watch()
-        atexit.register(found.last_words, "has ended")
-    return found
-
-
-@cache
-def watch() -> None:
-    """From now on what this process raises and nobody catches ends all ranks."""
-    before, process = sys.excepthook, os.getpid()
-    os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
-
-    def raised(kind: Any, error: Any, trace: Any) -> None:
-        before(kind, error, trace)
-        if os.getpid() != process:
-            return
-        if not world.cache_info().currsize and current_thread() is main_thread():
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(_PATIENCE)  # the others may be gone, and MPI begins with all
-        with suppress(ImportError, RuntimeError):
-            mpi = imported("mpi4py.MPI")
-            comm = mpi.COMM_WORLD
-            if comm.size > 1:
-                place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
-                print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
-                time.sleep(0.2)  # mpiexec hands the text on
-                comm.Abort(1)
-
-    sys.excepthook = raised
 
 
 def _heard(method: Callable[P, R]) -> Callable[P, R]:
@@ -343,7 +202,7 @@ class Ranks:
                 ends[rank] += len(parts[0])
         return arrived
 
-    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
+    def allgather(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
         """The values of all tasks, on every rank, from those of each rank's own."""
         mine = [value for task, value in zip(tasks, values, strict=True) if self.here(task.device)]
         parts = [iter(part) for part in self.gathered(mine, what)]
@@ -358,7 +217,7 @@ class Ranks:
         """What each rank has, as many 64-bit integers on all of them, by rank."""
         layout = f"={len(mine)}q"
         post = struct.pack(layout, *mine)
-        if len(post) > _POSTED:
+        if len(post) > POSTED:
             return self.gathered(mine, what)
         self._met([len(post)] * self.size, post, what)
         posted = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size))
@@ -374,17 +233,17 @@ class Ranks:
         post = None
         if len(packed) == 1 and len(messages) == size - 1:
             head, beside = next(iter(packed.values()))
-            post = head if len(head) <= _POSTED and not beside else None
+            post = head if len(head) <= POSTED and not beside else None
         told = self._met([len(messages[rank][0]) if rank in messages else 0 for rank in range(size)], post, what)
         sent, found = [], {}
         for rank, (head, beside) in messages.items():
-            parts = [] if post is not None else [(head, _HEAD), *((part, _BODY) for part in beside)]
+            parts = [] if post is not None else [(head, HEAD), *((part, BODY) for part in beside)]
             sent += [comm.Isend(part, rank, tag) for part, tag in parts]
         for rank, shown in enumerate(told):
             if length := shown[self.rank]:
-                arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, _HEAD, length, what)
+                arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, HEAD, length, what)
                 lengths, begin = _lengths(arrived)
-                beside = [self._received(rank, _BODY, nbytes, what) for nbytes in lengths]
+                beside = [self._received(rank, BODY, nbytes, what) for nbytes in lengths]
                 found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
         for request in sent:
             self._wait(request.Test, what)
@@ -462,8 +321,8 @@ class Ranks:
             if leaving or into:
                 direct.swap(leaving, into)
             return [direct.came(devices[d], room) for (_, d, *_), room in zip(coming, rooms, strict=True)]
-        moves = [comm.Irecv(room.view(np.uint8), rank, _BODY) for rank, room in into]
-        moves += [comm.Isend(array.view(np.uint8), rank, _BODY) for rank, array in leaving]
+        moves = [comm.Irecv(room.view(np.uint8), rank, BODY) for rank, room in into]
+        moves += [comm.Isend(array.view(np.uint8), rank, BODY) for rank, array in leaving]
         try:
             for move in moves:
                 self._wait(move.Test, what)

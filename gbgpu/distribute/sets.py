@@ -7,7 +7,7 @@ import numpy as np
 
 from ..device.base import Device
 from .blocks import MatrixStore
-from .partition import Task
+from .rowmap import Task
 
 
 class BlockSets(NamedTuple):

@@ -18,7 +18,7 @@ from ..balance.models import costs
 from ..balance.slices import slices
 from ..balance.topology import Topology, shared
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..errors import NotImplementedException, message
 from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Costs, Spec
 from ..trace import compiling, now
@@ -89,9 +89,9 @@ def counting(session: Context, x: VectorStore, held: MatrixStore, shift: int | N
     form = {"list": XLIST, "full": XFULL}.get(x.form, 0)
 
     def counted(b: int, flags: int = 0, room: int = 0) -> Any:
-        block, nil, found = x.blocks[b], session.nil(b), session.devices[b].zeros(1 + room, np.int64)
-        slots = nil.slots(held.idx) if block.slots is None else block.slots
-        words = nil.words if block.words is None else block.words
+        block, unused, found = x.blocks[b], session.placeholders(b), session.devices[b].zeros(1 + room, np.int64)
+        slots = unused.slots(held.idx) if block.slots is None else block.slots
+        words = unused.words if block.words is None else block.words
         count = found if block.count is None else block.count
         kernel(block.n, count, slots, words, form | flags, held.blocks[b].indptr, *more, found)
         return found

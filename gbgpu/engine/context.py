@@ -8,13 +8,13 @@ import numpy as np
 from ..device.base import Device, DeviceSet
 from ..distribute.blocks import MatrixStore, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import Task
 from ..distribute.ranks import Ranks
+from ..distribute.rowmap import Task
 from ..kernels.interface import Kernels
 from ..semiring._types import DataType
 from .maps import Maps
 from .plan import Step
-from .pool import Nil, Pool
+from .pool import Placeholders, Pool
 from .watch import Watched
 
 
@@ -28,7 +28,7 @@ class Context(Protocol):
     kernels: Kernels
     maps: Maps
     pool: Pool
-    nil: Callable[[int], Nil]  # the dummies of a device
+    placeholders: Callable[[int], Placeholders]  # the dummies of a device
     once: Callable[[Any, Callable[[], Any]], Any]  # what is made for a key, kept
     int64: DataType
     deterministic: bool
@@ -93,7 +93,7 @@ class Context(Protocol):
     def home(self) -> Device:
         """The first device of this process."""
 
-    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
+    def allgather(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
 
     def total(self, counts: Sequence[Any], what: str) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from ..balance.arbiter import Decision
 from ..balance.problem import Shares
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import WORD, RowMap, Task
+from ..distribute.rowmap import WORD, RowMap, Task
 from ..kernels.interface import COMPLEMENT, MASKED, Spec
 from ..trace import counters
 from .assign import grouping

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..device.remote import local_results
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap
+from ..distribute.rowmap import RowMap
 from ..errors import in_room
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
@@ -311,7 +311,7 @@ def frontier_edges(
 
 def sees_counts(session: Context) -> bool:
     """Whether the host knows how many entries devices have found, without a read."""
-    return session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
+    return session.ranks is None and session.devices[0].peek(session.placeholders(0).words) is not None
 
 
 def counted_edges(

@@ -15,7 +15,7 @@ from copy import copy
 from typing import Any
 
 from ..distribute.blocks import MatrixNumbers, MatrixStore, VectorStore, as_symmetric, offset_type, revalued
-from ..distribute.partition import RowMap
+from ..distribute.rowmap import RowMap
 from ..kernels.interface import A_ONLY, B_ONLY
 from .context import Context
 from .direction import sees_counts

@@ -20,10 +20,10 @@ def filtered(session: Context, expr: Any, segments: Iterable[tuple[int, np.ndarr
     kernel, thunk = session.kernels.get("select", Spec(op=expr.op, b=expr.dtype)), read(expr.option, expr.op.dtypes[1])
 
     def work(d: int, segment: tuple[int, np.ndarray]) -> np.ndarray:
-        (first, values), device, nil = segment, session.devices[d], session.nil(d)
+        (first, values), device, unused = segment, session.devices[d], session.placeholders(d)
         block = VectorBlock(len(values), device.put(values), 1, device.empty((len(values) + 63) >> 6, np.int64))
         count = device.zeros(1, np.int64)
-        kernel(block.n, block.vals, 1, nil.words, k.XFULL, first, nil.words, thunk, block.words, count)
+        kernel(block.n, block.vals, 1, unused.words, k.XFULL, first, unused.words, thunk, block.words, count)
         return device.get(entries_of(device, block)[1])
 
     # Logical devices of a GPU are one here: they share its kernels, whose arguments only one thread may set at a time

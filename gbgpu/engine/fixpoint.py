@@ -79,7 +79,7 @@ def _longest(session: Any, store: Any) -> int:
     if "longest" not in store.sums:
         measure(session, store)
         found = [None if block is AWAY else block.views["longest"] for block in store.blocks]
-        store.sums["longest"] = max(session.told(store.rowmap.tasks, found, "the longest row"))
+        store.sums["longest"] = max(session.allgather(store.rowmap.tasks, found, "the longest row"))
     length: int = store.sums["longest"]
     return length
 
@@ -170,9 +170,7 @@ class Relaxation:
         whole = store if self._spread or store.rowmap.p == 1 else session.replicas.of(store)
         self._map = map = whole.rowmap
         monoid, dtype, step = work.semiring.monoid, work.output.dtype, work.window
-        self._spec = spec = Spec(
-            op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip
-        )
+        spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
         relaxing = spec._replace(partial=work.mask is not None, worker=work.worker, spread=self._spread)
         specs = {"relax_begin": spec, "relax": relaxing, "relax_end": spec}
         if self._spread:
@@ -192,7 +190,7 @@ class Relaxation:
         words = (slots + 63) >> 6
 
         def begin(task: Any) -> Part:
-            device, nil, b = session.devices[task.device], session.nil(task.device), task.block
+            device, unused, b = session.devices[task.device], session.placeholders(task.device), task.block
             n, first = map.rows[b], map.first_slot(b)
             rows, place = slice(first, first + n), slice(first >> 6, (first + n + 63) >> 6)
             fresh = alone or self._spread
@@ -201,13 +199,13 @@ class Relaxation:
             limits = device.put(_limits(monoid, dtype, step))
             flags = k.XLIST if alone else k.XFULL if dense.form == "full" else 0
             block, own = dense.blocks[b], (best[rows], bits[place])
-            given = (block.vals, block.stride, nil.words if block.words is None else block.words)
+            given = (block.vals, block.stride, unused.words if block.words is None else block.words)
             _, far, queued, progress = lists
             self._kernels["relax_begin"](
                 n, *listed.blocks[b].listed, *given, flags, *own, far, queued, limits, progress
             )
             if mask is None:
-                lets = nil.words
+                lets = unused.words
             elif mask.form == "full":
                 lets = device.full(words, -1, np.int64)
             else:
@@ -215,7 +213,7 @@ class Relaxation:
             if self._spread:
                 outbox = device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64)
             else:
-                outbox = nil.words, nil.slots(whole.idx), nil.scratch
+                outbox = unused.words, unused.slots(whole.idx), unused.scratch
             return Part(n, own, best, bits, lists, limits, (n, *whole.blocks[b].csr, lets), outbox)
 
         self._parts = session.over(map.tasks, begin, 0.0)
@@ -318,7 +316,7 @@ class Relaxation:
                 numbers += device.get(part.limits)[2:].astype(wide).view(np.int64).tolist()
             return numbers
 
-        found = session.told(tasks, session.over(tasks, counted, 0.0), "a fixpoint")
+        found = session.allgather(tasks, session.over(tasks, counted, 0.0), "a fixpoint")
         self.numbers = numbers = dict(zip(PROGRESS, found[0], strict=False))
         if self._spread:
             *sums, ended, lows = zip(*found, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..device.remote import AWAY
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..errors import InvalidValue, Panic, message
 from ..interrupts import imported
 from .build import check_duplicates
@@ -124,7 +124,7 @@ class Drawn:
 
         found = self._session.over(tasks, counted, 0.0)
         found = self._session.over(tasks, lambda task: devices[task.device].get(found[task.block]), 0.0)
-        total: np.ndarray = np.sum(self._session.told(tasks, found, "entries of rows"), axis=0)
+        total: np.ndarray = np.sum(self._session.allgather(tasks, found, "entries of rows"), axis=0)
         return total
 
     def entries(self, device: Any, low: int, high: int, bits: int, most: int) -> Entries:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..distribute.blocks import MatrixBlock, MatrixStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from ..kernels.interface import Spec
 from ..semiring._types import INT64
 from .context import Context
@@ -88,5 +88,5 @@ def _of(session: Context, matrix: MatrixStore, task: Task, least: int) -> tuple[
     words = device.zeros((block.n + 63) >> 6, np.int64)
     if len(slots):
         kernel = session.kernels.get("list_words", Spec(b=INT64, idx=slots.dtype.name))
-        kernel(device.full(1, len(slots), np.int64), slots, session.nil(task.device).words, 0, 0, words)
+        kernel(device.full(1, len(slots), np.int64), slots, session.placeholders(task.device).words, 0, 0, words)
     return MatrixBlock(block.n, indptr, rows.cols, rows.vals, rows.stride, len(rows.cols), True), words

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..distribute.partition import Partition, Pattern, RowMap, equal_edges, equal_rows, in_words
+from ..distribute.partition import Partition, Pattern, equal_edges, equal_rows
+from ..distribute.rowmap import RowMap, in_words
 
 
 class Maps:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import WORD, RowMap, Task
+from ..distribute.rowmap import WORD, RowMap, Task
 from ..kernels.interface import Spec
 from .context import Context
 from .matrix.csr import Piece, Rows, joined, of_users, store_of, to_slots

@@ -10,7 +10,7 @@ from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.halo import Piece
 from ..distribute.needs import Bins, Message, messages
-from ..distribute.partition import RowMap, Task
+from ..distribute.rowmap import RowMap, Task
 from .context import Context
 
 

@@ -10,7 +10,7 @@ from ..device.base import Device
 LIMIT = 10_000  # things kept
 
 
-class Nil:
+class Placeholders:
     """Arguments of one device that a call does not need, of the right types; and places whose content nobody reads."""
 
     def __init__(self, device: Device):
@@ -46,7 +46,7 @@ class Pool:
 
     def __init__(self, devices: Sequence[Device], neutral: bool):
         self._devices, self._neutral = devices, neutral
-        self.nils = [Nil(device) for device in devices]
+        self.placeholders = [Placeholders(device) for device in devices]
         self._spaces: dict[Any, Workspace] = {}
         self._cached: dict[Any, Any] = {}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap
+from ..distribute.rowmap import RowMap
 from ..language.expr import Transposed
 from .context import Context
 from .deterministic import order_matters

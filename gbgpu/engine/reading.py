@@ -10,7 +10,7 @@ from ..device.base import Device
 from ..device.cpu import LARGE, host_room
 from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
-from ..distribute.partition import Task
+from ..distribute.rowmap import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
 from ..language.recording import BUILDS, recorder
 from ..modes import Changed, Threads, restored
@@ -134,9 +134,9 @@ class Reading(Context):
         """The first device of this process."""
         return self.devices[self.at]
 
-    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
+    def allgather(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
-        return values if self.ranks is None else self.ranks.told(tasks, values, what)
+        return values if self.ranks is None else self.ranks.allgather(tasks, values, what)
 
     def total(self, counts: Sequence[Any], what: str) -> int:
         """The sum of what the host has counted for each task, of all ranks."""
@@ -204,7 +204,7 @@ class Reading(Context):
             lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
             store.map.n * self.kernels.costs.row,
         )
-        parts = parts if local else list(self.told(store.map.tasks, parts, "the entries of a vector"))
+        parts = parts if local else list(self.allgather(store.map.tasks, parts, "the entries of a vector"))
         pairs = [(*part, first) for part, first in zip(parts, store.map.bounds[:-1], strict=True) if part is not AWAY]
         ids = np.concatenate([np.zeros(0, np.int64), *(rows + first for rows, _, first in pairs)])
         vals = np.concatenate([np.zeros(0, vector.dtype.np_type), *(vals for _, vals, _ in pairs)])
@@ -284,7 +284,7 @@ class Reading(Context):
         entry = store.blocks[b], place - int(map.bounds[b]), *rest
         owner = map.tasks[b : b + 1]
         value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
-        return self.told(owner, value, "one value")[0]
+        return self.allgather(owner, value, "one value")[0]
 
     def settle(self, scalar: Any) -> Any:
         """The value of a computed scalar, read unless another thread did."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import MatrixStore
-from ..distribute.partition import Task
+from ..distribute.rowmap import Task
 from ..errors import DimensionMismatch, message
 from ..kernels.interface import Spec
 from ..language.expr import Expression

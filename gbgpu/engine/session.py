@@ -13,9 +13,11 @@ from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.needs import Transfer
-from ..distribute.partition import Partition, Task, equal_edges
-from ..distribute.ranks import Ranks, wanted, world
+from ..distribute.partition import Partition, equal_edges
+from ..distribute.ranks import Ranks
+from ..distribute.rowmap import Task
 from ..distribute.transport import carry
+from ..distribute.world import wanted, world
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels import programs
 from ..kernels.backends import open_devices
@@ -36,7 +38,8 @@ from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
 from .memory import of_handle
-from .plan import NOTHING, Plan, Planner, Step, revived
+from .plan import NOTHING, Plan, Step, revived
+from .planner import Planner
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
 from .reading import out_of_memory
@@ -68,7 +71,7 @@ class Planning(Open):
 class Session(Stores):
     """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it.
 
-    Whatever handles call takes `lock`; what devices' threads call (`nil`, `once`, the pool) never does.
+    Whatever handles call takes `lock`; what devices' threads call (`placeholders`, `once`, the pool) never does.
     """
 
     int64 = INT64
@@ -117,7 +120,7 @@ class Session(Stores):
             partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices, self.kernels.neutral)
-        self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
+        self.placeholders, self.once = self.pool.placeholders.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)
         self.folds = folds(balance)

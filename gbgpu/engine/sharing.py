@@ -27,7 +27,7 @@ from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import WORD, RowMap, Task, in_words
+from ..distribute.rowmap import WORD, RowMap, Task, in_words
 from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from ..modes import Changed

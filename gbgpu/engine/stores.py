@@ -18,8 +18,8 @@ from ..distribute.blocks import (
     split_matrix,
     split_vector,
 )
-from ..distribute.partition import RowMap, Task
 from ..distribute.ranks import Ranks
+from ..distribute.rowmap import RowMap, Task
 from ..distribute.sets import BlockSets, block_sets
 from ..errors import OutputNotEmpty, message
 from ..interrupts import imported
@@ -271,7 +271,7 @@ class Stores(Reading):
         self.check()
 
         def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
-            return self.told(tasks, self.over(tasks, work, seconds), "what blocks read and write")
+            return self.allgather(tasks, self.over(tasks, work, seconds), "what blocks read and write")
 
         return block_sets(self.oriented(matrix, turned), self.devices, over)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..device.base import Device
-from ..distribute.partition import Task
+from ..distribute.rowmap import Task
 from ..trace import Record, asides, beside, counters, emit, now
 from .plan import Step
 

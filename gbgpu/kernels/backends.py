@@ -49,7 +49,7 @@ def _cuda(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
     if max(gpus) >= found:
         raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
     pairs = [(gpu, i) for part in parts for gpu in range(part.first, part.last + 1) for i in range(part.copies)]
-    devices = cuda.CudaDevices(pairs)
+    devices = imported("gbgpu.device.cuda_devices").CudaDevices(pairs)
     return devices, imported("gbgpu.kernels.gpu").GpuKernels(devices)
 
 

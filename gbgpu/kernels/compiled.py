@@ -10,7 +10,6 @@ from llvmlite.binding import newpassmanagers
 
 from .. import settings
 from . import entry
-from .kernel import ASSEMBLY
 from .llvm import translated
 
 
@@ -21,7 +20,7 @@ def machine_code(text: str, types: entry.Types) -> bytes:
     """
     if settings.verbose & 4:
         print(text, file=sys.stderr)
-    if not text.startswith(ASSEMBLY):
+    if not text.startswith(entry.ASSEMBLY):
         text = f"{translated(text, types)}\n{entry.text(types)}"
     module, machine = binding.parse_assembly(text), _machine(settings.optimize)
     tuning = binding.create_pipeline_tuning_options(settings.optimize)

@@ -2,28 +2,11 @@
 
 from ..semiring._lower import literal_text, to_text
 from ..semiring._types import BOOL
-from . import cpu_mxm, cpu_relax
-from .cpu_bodies import (
-    ALLOW,
-    BLENDED_LOOP,
-    BODIES,
-    COUNT_DEGREE,
-    FETCH,
-    FLAGS,
-    LANES,
-    ROW,
-    ROW_ID,
-    SORT,
-    SPARSE_LOOP,
-    SPREAD,
-    SPREAD_LOOP,
-    USER_ID,
-    fill,
-)
+from . import cpu_mxm, cpu_products, cpu_relax
+from .cpu_bodies import ALLOW, BODIES, FLAGS, LANES, ROW, ROW_ID, SORT, USER_ID, fill
+from .cpu_products import COUNT_DEGREE, FETCH
 from .interface import Spec
 from .kinds import KINDS, ROLES
-
-_CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
 
 
 class _Parts:
@@ -49,101 +32,6 @@ class _Parts:
     def call(self, name, program, **arguments):
         """`name(...)` with the arguments that the program has, in its order."""
         return f"{name}({', '.join(arguments[p] if p in program.uses else '0' for p, _ in program.params)})"
-
-
-def _product(kind, spec, parts):
-    """Expressions of pull and push: terms of one row, and what stops it."""
-    semiring, flip = spec.op, spec.flip
-    multiply, monoid = semiring.multiply, semiring.monoid
-    left, right = multiply.dtypes if len(multiply.dtypes) == 2 else multiply.dtypes * 2
-    parts.cast("cast_x", spec.b, left if flip else right)
-    parts.cast("cast_a", spec.a, right if flip else left)
-    parts.define("mult", multiply.program)
-    parts.define("add", monoid.binary.program)
-    parts.text.append(f"START = {literal_text(monoid.start, monoid.dtype)}")
-    uses = multiply.program.uses
-    inner = "user_id(np.intp(c), starts, bounds)" if kind == "pull" else ROW
-    outer = ROW if kind == "pull" else "user_id(np.intp(c), starts, bounds)"
-    x_value = {"pull": "cast_x(xvals[np.intp(c) * xstride])", "push": "x"}[kind]
-
-    def term(x, a):
-        values = (x, a) if flip else (a, x)
-        return parts.call(
-            "mult",
-            multiply.program,
-            x=values[0],
-            y=values[1],
-            k=inner,
-            i="0" if flip else outer,
-            j=outer if flip else "0",
-        )
-
-    value = term(x_value, "cast_a(avals[np.intp(e) * astride])")
-    first = term("cast_x(xvals[0])", "cast_a(avals[0])")
-    stop = "if acc == TERMINAL:\n{pad}break" if monoid.terminal is not None else ""
-    if monoid.terminal is not None:
-        parts.text.append(f"TERMINAL = {literal_text(monoid.terminal, monoid.dtype)}")
-    load = []
-    if not spec.iso and ("x" in uses or "y" in uses):
-        load.append("x = cast_x(xvals[q * xstride])")
-    if not spec.iso and kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
-        load.append(f"once = {value}")
-        value = "once"
-    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
-    if monoid.is_any or spec.iso:
-        scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
-        loop = fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
-        names |= {"spread": SPREAD, "spread_loop": loop}
-    if spec.iso:
-        names |= dict(
-            iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
-            acc_start="",
-            sparse_loop=fill(SPARSE_LOOP, {"accumulate": "break", "stop": ""}),
-            store="",
-            full_loop="hit = True",
-            scatter="",
-        )
-        return names
-    if monoid.is_any:
-        names |= dict(
-            acc_start="acc = START",
-            sparse_loop=fill(SPARSE_LOOP, {"accumulate": f"acc = {value}\nbreak", "stop": ""}),
-            store="out_vals[r] = acc",
-            full_loop=f"c = np.uintp(cols[e])\nacc = {value}\nhit = True",
-            scatter=f"if new:\n    acc_vals[c] = {value}",
-        )
-    else:
-        cheap = multiply.name in _CHEAP and multiply.return_type is monoid.dtype
-        gaps = {"accumulate": f"acc = add(acc, {value})", "value": value, "stop": stop.format(pad="    ")}
-        names |= dict(
-            acc_start="acc = START",
-            sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
-            store="out_vals[r] = acc",
-            full_loop=_full_loop(value, stop),
-            scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
-        )
-    return names
-
-
-def _full_loop(value, stop):
-    """All terms of a row of pull when x is full; strides of one spare multiplications."""
-    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
-    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
-    loop = "    for e in range(begin, end):\n        c = np.uintp(cols[e])\n        acc = add(acc, {value})\n"
-    loop += stop and f"        {stop.format(pad='            ')}\n"
-    return f"if {strides}:\n{loop.format(value=plain)}else:\n{loop.format(value=value)}hit = True"
-
-
-def _combine(kind, spec, parts):
-    if spec.iso:
-        return {"scatter": ""}
-    parts.define("add", spec.op.binary.program)
-    first, later = "if new:\n    acc_vals[c] = vals[q]", "else:\n    acc_vals[c] = add(acc_vals[c], vals[q])"
-    return {"scatter": first if spec.op.is_any else f"{first}\n{later}"}
-
-
-def _drain(kind, spec, parts):
-    return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]"}
 
 
 def _reduce(kind, spec, parts):
@@ -352,9 +240,9 @@ def _merge(kind, spec, parts):
 
 
 _GAPS = {
-    "product": _product,
-    "combine": _combine,
-    "drain": _drain,
+    "product": cpu_products.product,
+    "combine": cpu_products.combine,
+    "drain": cpu_products.drain,
     "write": _write,
     "ewise": _ewise,
     "map": _map,
@@ -367,7 +255,7 @@ _GAPS = {
     "runs": cpu_mxm.names,
     "relax": cpu_relax.names,
 }
-_BODIES = BODIES | cpu_mxm.BODIES | cpu_relax.BODIES
+_BODIES = BODIES | cpu_products.BODIES | cpu_mxm.BODIES | cpu_relax.BODIES
 
 
 def _names(kind, spec, parts):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..device.base import HEADER
 
+ASSEMBLY = "; LLVM"  # so begin texts that are LLVM's, not kernels
 _C_CONTIGUOUS = 1  # NumPy's flag
 _NUMBERS = {int: "int", float: "float", bool: "bool"}
 _dtypes: dict[np.dtype, tuple[str, np.dtype]] = {}  # the names of those that came: NumPy makes each text anew

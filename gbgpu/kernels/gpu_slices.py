@@ -12,18 +12,12 @@ import numpy as np
 
 from ..device.rows import PIECE, WINDOW, Begun, ranked
 from . import gpu_streams
+from .gpu_tuning import TUNING
 
 MOST = 16  # segments
 ROUND = 128  # bytes: segments of x begin at multiples
 SPARE = 1024  # bytes of shared memory that a block has for other things
 GROUP = 128  # entries of a slice that are side by side: four of each of 32 pieces
-REST = 64  # parts of the rest for each multiprocessor
-GAIN = 0.9  # of the time of a stream that slices may take at most
-
-# Seconds on an H200, from rmat22 in FP32 and BOOL. Of an entry: in a stream; whose x is in shared memory; whose x is
-# not. Of a byte that is read; of a piece, whose sum is written and read; of a segment, which is copied.
-STREAMED, NEAR, FAR = 4.95e-12, 9e-13, 7.4e-12
-BYTE, EACH_PIECE, SEGMENT = 3.2e-13, 1e-11, 8e-6
 
 
 class Slices(NamedTuple):
@@ -53,7 +47,7 @@ def slices_of(device: Any, block: Any, width: int, held: int, reads_a: bool) -> 
     """The slices of a block for an x of `width` values of `held` bytes, and its values in their order (in any order if
     they are not read). Made at the first need and kept with the block. (None, []) where a stream is faster, and where
     memory is short."""
-    if block.nnz < gpu_streams.SMALL or width < gpu_streams.WIDE or block.cols.dtype != np.int32:
+    if block.nnz < TUNING.least or width < TUNING.wide or block.cols.dtype != np.int32:
         return None, []
     key, valued = ("slices", held), bool(reads_a and block.stride)
 
@@ -94,7 +88,7 @@ def _made(device: Any, block: Any, width: int, held: int, valued: bool, segments
 def best(entries: list[int], nnz: int, rows: int, size: int) -> int:
     """How many segments are predicted to take the least time; 0 if a stream takes less. `entries`: how many the first
     0, 1, 2, ... segments have; `size`: bytes of a value of A that is read."""
-    found, least = 0, GAIN * nnz * (STREAMED + size * BYTE)
+    found, least = 0, TUNING.gain * nnz * (TUNING.streamed + size * TUNING.byte)
     time = pieces = 0.0
     for segments in range(1, len(entries)):
         new = entries[segments] - entries[segments - 1]
@@ -102,9 +96,9 @@ def best(entries: list[int], nnz: int, rows: int, size: int) -> int:
             break
         # most entries of a segment are in few rows, hence the 6
         pieces += rows * (1 - exp(-new / (6 * rows))) + new / PIECE
-        time += SEGMENT + max(new * (2 + size) * 1.2 * BYTE, new * NEAR)
+        time += TUNING.segment + max(new * (2 + size) * 1.2 * TUNING.byte, new * TUNING.near)
         rest = nnz - entries[segments]
-        all = time + FAR * rest + EACH_PIECE * (pieces + min(rest, rows) + rest / PIECE)
+        all = time + TUNING.far * rest + TUNING.piece * (pieces + min(rest, rows) + rest / PIECE)
         if all < least:
             found, least = segments, all
     return found
@@ -148,7 +142,7 @@ def _laid_out(
     device.run("row_pieces", n, (firsts, many, n, lists))
     ptr = device.offsets(many)
     device.run("row_cells", n, (firsts, cells, ptr, of_rows, n, lists))
-    parts, rest = device.processors, REST * device.processors
+    parts, rest = device.processors, TUNING.rest * device.processors
     near_cuts, far_cuts = device.empty(segments * (parts + 1), np.int32), device.empty(rest + 1, np.int32)
     for s in range(segments):
         cuts, many = near_cuts[s * (parts + 1) :], starts[s + 1] - starts[s]

@@ -7,6 +7,7 @@ Included texts are put in here: a bare NVRTC has no headers.
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -284,42 +285,26 @@ def _scale(spec: Spec, header: _Header) -> None:
     header.constants(BY_ROW=left, READS_A=reads_a, READS_B=reads_b)
 
 
-def _values(spec: Spec, header: _Header) -> None:
-    header.types(T_B=spec.b)
-
-
 def _truth(spec: Spec, header: _Header) -> None:
     header.types(T_B=spec.b)
     header.cast("truth", spec.b, BOOL)
 
 
-def _moved(spec: Spec, header: _Header) -> None:
-    header.types(T_A=spec.a)
-
-
-def _map_vector(spec: Spec, header: _Header) -> None:
-    _map(spec, header, spec.b, "T_B")
-
-
-def _map_matrix(spec: Spec, header: _Header) -> None:
-    _map(spec, header, spec.a, "T_A")
-
-
-_FILL: dict[str, Any] = {
+_FILL: dict[str, Callable[[Spec, _Header], None]] = {
     "product": _product,
     "combine": _combine,
     "drain": _drain,
     "write": _write,
     "ewise": _ewise,
-    "map": _map_vector,
+    "map": lambda spec, header: _map(spec, header, spec.b, "T_B"),
     "reduce": _reduce,
     "truth": _truth,
-    "values": _values,
-    "matrix_map": _map_matrix,
+    "values": lambda spec, header: header.types(T_B=spec.b),
+    "matrix_map": lambda spec, header: _map(spec, header, spec.a, "T_A"),
     "scale": _scale,
     "merge": _merge,
     "mxm": _mxm,
     "runs": _runs,
-    "moved": _moved,
+    "moved": lambda spec, header: header.types(T_A=spec.a),
     "relax": _relax,
 }

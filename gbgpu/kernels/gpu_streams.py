@@ -12,24 +12,11 @@ from .. import settings
 from ..device.rows import Begun, joined, ranked
 from ..errors import in_room
 from ..trace import counters
+from .gpu_tuning import TUNING
 
 _T = TypeVar("_T")
-LONG = 128  # entries from which a row is spread over a block of threads
-
-SMALL = 1 << 16  # entries below which rows are not worth preparing
-# Pulls by rows before streams are made, which takes as long as some; and entries by whose pulls the launches for them
-# are paid, a second of compiling among them where nothing is kept.
-RENTED, LAUNCHES = 3, 1 << 25
-PAYS = 16  # pulls after which the most used columns first in each row pay
-LOOKED = 4  # of so many entries one is counted to know which columns are used most
-SKEWED = 0.25  # of the entries that a sixteenth of the columns must have for these to come first
-ROOM = 2  # times the bytes of a view that must be free
-WIDE = 1 << 17  # columns from which their order by use pays: fewer values of x are near anyway
-SHORT, ALONE = 3.2, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
-# networks have less), and where none could
-SHARE = 0.2  # of the entries that hubs must have to be worth their table, and that slices after the first must have
+LONG = 128  # entries from which a row is spread over a block of threads, as src/ assumes
 MADE = {1, *(("slices", held) for held in (1, 2, 4, 8))}  # keys of views, of which each takes the place of rows
-EACH = 2  # entries that a row has in a slice, at least, on average: each slice adds to each row
 
 
 class Stream(NamedTuple):
@@ -64,13 +51,13 @@ def has_long_rows(block: Any) -> bool:
 
 
 def is_short(device: Any, block: Any, most: float | None = None) -> bool:
-    """Whether rows have few entries: so many on average (ALONE), and none is long."""
-    return block.nnz <= (ALONE if most is None else most) * block.n and not long_rows(device, block).size
+    """Whether rows have few entries: so many on average (TUNING.lone), and none is long."""
+    return block.nnz <= (TUNING.lone if most is None else most) * block.n and not long_rows(device, block).size
 
 
 def known_short(block: Any) -> bool:
-    """Whether rows have so few entries (SHORT) that a thread takes each, as pulls before have found."""
-    return "long" in block.views and is_short(None, block, SHORT)  # so no device is asked
+    """Whether rows have so few entries (TUNING.short) that a thread takes each, as pulls before have found."""
+    return "long" in block.views and is_short(None, block, TUNING.short)  # so no device is asked
 
 
 def pays(device: Any, block: Any) -> bool:
@@ -78,8 +65,8 @@ def pays(device: Any, block: Any) -> bool:
     once they are there."""
     views = block.views
     asked = views["streamed"] = views.get("streamed", 0) + 1
-    rented = asked <= RENTED + LAUNCHES // max(block.nnz, 1)
-    if rented and block.nnz >= SMALL:
+    rented = asked <= TUNING.pulls + TUNING.launches // max(block.nnz, 1)
+    if rented and block.nnz >= TUNING.least:
         counters.count(block)
     return not MADE.isdisjoint(views) or not rented or device.journal is not None
 
@@ -87,12 +74,12 @@ def pays(device: Any, block: Any) -> bool:
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
     """The view of a block for an x of `width` values of `held` bytes (0: none are read), made at the first need and
     kept with it; nothing for blocks that are not worth it, and where memory is short."""
-    if block.nnz < SMALL or is_short(device, block, SHORT) or block.cols.dtype != np.int32:
+    if block.nnz < TUNING.least or is_short(device, block, TUNING.short) or block.cols.dtype != np.int32:
         return ()
     whole = kept(device, block.views, 1, lambda: _whole(device, block, width))
     if whole is None:
         return ()
-    count = min(-(-whole[0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
+    count = min(-(-whole[0].high * held // (device.l2 // 2)), int(block.nnz / (TUNING.cut_entries * block.n)))
     if count < 2:
         return whole
     return kept(device, block.views, count, lambda: _cut(device, block, whole[0], count)) or whole
@@ -144,7 +131,7 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
     views = block.views
     asked = views["asked"] = views.get("asked", 0) + 1
     captured = device.journal is not None
-    if asked < PAYS and not captured or block.nnz < SMALL or block.cols.dtype != np.int32:
+    if asked < TUNING.likely_pulls and not captured or block.nnz < TUNING.least or block.cols.dtype != np.int32:
         return None
     found = kept(device, views, "likely", lambda: used_first(device, block, width))
     return None if found is block.cols else found
@@ -153,11 +140,11 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 def used_first(device: Any, block: Any, width: int) -> Any:
     """The columns with four that are used most first in each row, as far as some of the entries tell; as they are where
     few are used more than others; None if room is short."""
-    if not device.has_room(ROOM * (block.cols.nbytes + 32 * width)):
+    if not device.has_room(TUNING.room * (block.cols.nbytes + 32 * width)):
         return None
-    counts = device.counts(block.cols, width, LOOKED)
+    counts = device.counts(block.cols, width, TUNING.sampled)
     top = ranked(device, counts, width // 16)[2]
-    if top * LOOKED < SKEWED * block.nnz:
+    if top * TUNING.sampled < TUNING.skewed * block.nnz:
         return block.cols
     found = device.empty(block.cols.size, np.int32)
     device.run(f"used_first{block.indptr.itemsize}", 32 * block.n, (block.indptr, block.cols, counts, found, block.n))
@@ -173,7 +160,7 @@ def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ..
     streams: list[Stream] = []
     for low, high in pairwise(edges):
         codes, firsts = device.cut(whole.codes, low, high, whole.codes, whole.begins, whole.ranks, whole.present)
-        if not streams and len(codes) > (1 - SHARE) * block.nnz:
+        if not streams and len(codes) > (1 - TUNING.hub_share) * block.nnz:
             return (whole,)
         if len(codes):
             before = streams[-1].words if streams else None
@@ -199,9 +186,9 @@ def _laid_out(
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     """Columns by their place in the order of use, and that order (of those used); or as they are, and None."""
     most = settings.hub_bytes // 4
-    if most < 1 or width < WIDE:
+    if most < 1 or width < TUNING.wide:
         return block.cols, None
     order, place, top, used = ranked(device, device.counts(block.cols, width), most)
-    if top < SHARE * block.nnz:
+    if top < TUNING.hub_share * block.nnz:
         return block.cols, None
     return device.at(place, block.cols), order[:used]

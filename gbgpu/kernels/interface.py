@@ -83,8 +83,8 @@ class Spec(NamedTuple):
     fold: Any = None  # fold: TypedMonoid that sums what the rows give
 
 
-class Late(NamedTuple):
-    """A number among the arguments that is not known when a call is written down: it will lie in an array of one."""
+class Deferred(NamedTuple):
+    """A scalar argument that is not known when a call is recorded: it will lie in an array of one element."""
 
     array: Any
 

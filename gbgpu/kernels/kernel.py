@@ -18,7 +18,6 @@ from . import entry, link
 from .alike import bare
 from .link import Code
 
-ASSEMBLY = "; LLVM"  # so begin texts that are LLVM's, not kernels
 _HOMES = 256
 # Machine code that others' versions of these have made does not count.
 _MADE_BY = "compiled.py", "entry.py", "llvm.py", "llvm_expressions.py", "llvm_values.py"
@@ -67,7 +66,7 @@ class Kernel:
         if object is None:
             object = imported("gbgpu.kernels.compiled").machine_code(self.text, types)
             store.put("cpu", file, object)
-        if not self.text.startswith(ASSEMBLY):
+        if not self.text.startswith(entry.ASSEMBLY):
             link.given["caller"] = CALLER.code(()).run
         found = self.codes[types] = Code(object, self)
         return found
@@ -121,6 +120,6 @@ def kernel_of(kernel: Any) -> Any:
     return kernel.__self__ if type(kernel) is BuiltinFunctionType else kernel
 
 
-CALLER = Kernel("call", f"{ASSEMBLY}\n{entry.CALLER}")
+CALLER = Kernel("call", f"{entry.ASSEMBLY}\n{entry.CALLER}")
 
 __all__ = ["CALLER", "Kernel", "compiler_and_processor", "kernel_of"]

@@ -43,11 +43,7 @@ class MixedKernels:
         found: Layout = self._of[device.kind].pull_layout(device, block, spec, x, width, masked, fixed)
         return found
 
-    def reaches(self, block: Any, spec: Spec) -> bool:
-        return False
-
-    def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
-        return None
+    reaches, by_use = CpuKernels.reaches, CpuKernels.by_use
 
     def push_options(self, block: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._with(block.cols).push_options(block)

@@ -17,10 +17,10 @@ import numpy as np
 
 from ..device.base import address
 from .alike import Given
-from .entry import types_of
+from .entry import ASSEMBLY, types_of
 from .hazards import Use
-from .interface import Late
-from .kernel import ASSEMBLY, Kernel, kernel_of
+from .interface import Deferred
+from .kernel import Kernel, kernel_of
 from .kinds import KINDS
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
@@ -63,7 +63,7 @@ class Replay:
         words, numbers, uses = [0], [], []
         changed = KINDS[kind].written if kind else (0,)
         for place, argument in enumerate(arguments):
-            if isinstance(argument, Late):
+            if isinstance(argument, Deferred):
                 numbers.append((argument.array, len(words)))
                 argument = argument.array.dtype.type(0)
             if isinstance(argument, np.ndarray):
@@ -71,7 +71,7 @@ class Replay:
                 words += (address(argument), argument.size, *argument.strides)
             else:
                 words.append(_bits(argument))
-        given = [x.array.dtype.type(0) if isinstance(x, Late) else x for x in arguments] if numbers else arguments
+        given = [x.array.dtype.type(0) if isinstance(x, Deferred) else x for x in arguments] if numbers else arguments
         code = kernel_of(kernel).code(types_of(given))
         words[0] = code.run
         at = len(self._table) + 3 * len(numbers)

@@ -48,7 +48,7 @@ class Code:
     for it has run often, or for a while. `of`: one for all loops with this text."""
 
     def __init__(self, text: str, arch: str):
-        self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch, soon=SOON)
+        self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch, SOON)
         self.begun: Future[None] | None = None
         self._lock = Lock()
         self._runs, self._seconds = 0, 0.0

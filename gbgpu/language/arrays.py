@@ -211,3 +211,12 @@ def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype:
     dense = np.full(shape, fill, np.promote_types(vals.dtype, fill.dtype))
     dense[where] = vals
     return dense
+
+
+def expanded(compressed: Any, indptr: Any, indices: Any, size: int | None, what: str) -> np.ndarray:
+    """The row (or column) of each entry of a doubly compressed form."""
+    rows, entries = checked_ids(compressed, size, what), len(array_of(indices))
+    offsets = offsets_of(indptr, entries, what)
+    if len(offsets) != len(rows) + 1:
+        raise InvalidValue(message(f"{len(rows) + 1} offsets for {len(rows)} {what}s", len(offsets)))
+    return np.repeat(rows, np.diff(offsets))

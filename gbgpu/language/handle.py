@@ -422,10 +422,8 @@ def close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
 class Tools:
     """The attribute `ss`: of an object its helpers, of a class its import functions."""
 
-    def __init__(self, name: str):
-        self._name = name
+    def __init__(self, tools: Any):
+        self._tools = tools
 
     def __get__(self, parent: Any, cls: Any) -> Any:
-        from . import tools
-
-        return getattr(tools, self._name)(parent)
+        return self._tools(parent)

@@ -26,6 +26,7 @@ from .index import on_gpu
 from .infix import product
 from .recording import known, later
 from .update import position
+from .vector_tools import VectorTools
 
 
 class Vector(Readable, Tensor):
@@ -520,7 +521,7 @@ class Vector(Readable, Tensor):
         """
         compose.resize(self, (checked_size(size),))
 
-    ss = Tools("VectorTools")
+    ss = Tools(VectorTools)
 
     def _as_matrix(self, *, name: str | None = None) -> Any:
         return Expression("column", None, self, None, self.dtype, (self.size, 1)).new(name=name)

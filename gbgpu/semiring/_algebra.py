@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu.errors import InvalidValue, NotImplementedException, UdfParseError
+from gbgpu.errors import InvalidValue
 from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _operators as ops
+from gbgpu.semiring._by_type import ByType, of_type
 from gbgpu.semiring._formulas import BITWISE
 from gbgpu.semiring._names import Parameterized, check_free, pickled, registries
 from gbgpu.semiring._operators import BinaryOp, Typed, _apply_infix, _dtypes, _refuse
@@ -28,25 +29,8 @@ from gbgpu.semiring._types import (
     UINT64,
     UNSIGNED,
     DataType,
-    types_alone,
     unify,
 )
-
-
-def _found(op: Any, key: object) -> Any:
-    """op[key], or None where there is none. What a user's function does wrong is raised: it is no matter of types."""
-    try:
-        return op[key]
-    except (KeyError, TypeError, NotImplementedException):
-        return None
-
-
-def _works(op: Any, key: object) -> bool:
-    """Whether op[key] gives a typed operator."""
-    try:
-        return types_alone(key) and _found(op, key) is not None
-    except UdfParseError:
-        return False
 
 
 class TypedMonoid:
@@ -110,7 +94,7 @@ class TypedMonoid:
         return ops._typed, (self.op, self.dtype)
 
 
-class Monoid:
+class Monoid(ByType):
     """A commutative, associative binary operator with an identity. `monoid.plus[dtype]`, `monoid.plus(a | b)`."""
 
     kind = "monoid"
@@ -143,23 +127,8 @@ class Monoid:
         self._checked = checked
         self._typed: dict[object, TypedMonoid] = {}
 
-    def __repr__(self) -> str:
-        return f"monoid.{self.name}"
-
-    def __getitem__(self, key: object) -> TypedMonoid:
-        """The monoid of a type, or of two (unified). KeyError if it has none for them."""
-        typed = self._typed.get(key)
-        return typed if typed is not None else self._find(key)
-
-    def __contains__(self, key: object) -> bool:
-        return _works(self, key)
-
     __call__ = TypedMonoid.__call__
     commutes_to = TypedMonoid.commutes_to
-
-    @property
-    def types(self) -> dict[DataType, DataType]:
-        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
 
     def _find(self, key: object) -> TypedMonoid:
         dtype = unify(*_dtypes(key))
@@ -332,13 +301,13 @@ class TypedSemiring:
     @property
     def commutes_to(self):
         found = self.op.commutes_to
-        return None if found is None else _found(found, self.multiply.dtypes[0])
+        return None if found is None else of_type(found, self.multiply.dtypes[0])
 
     def __reduce__(self):
         return ops._typed, (self.op, self.multiply.dtypes)
 
 
-class Semiring:
+class Semiring(ByType):
     """A monoid and a multiplying binary operator. `min_plus(q @ A)`, `min_plus[dtype]`, `min_plus[dtype1, dtype2]`."""
 
     kind = "semiring"
@@ -351,20 +320,7 @@ class Semiring:
         self.binaryop = binaryop
         self._typed: dict[object, TypedSemiring] = {}
 
-    def __repr__(self) -> str:
-        return f"semiring.{self.name}"
-
-    def __getitem__(self, key: object) -> TypedSemiring:
-        """The semiring for one input type, or for two (unified). KeyError if it has none for them."""
-        typed = self._typed.get(key)
-        return typed if typed is not None else self._find(key)
-
-    def __contains__(self, key: object) -> bool:
-        return _works(self, key)
-
-    @property
-    def types(self) -> dict[DataType, DataType]:
-        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
+    __call__ = TypedSemiring.__call__
 
     @property
     def is_positional(self) -> bool:
@@ -383,13 +339,6 @@ class Semiring:
             return binaryop and self
         return get_semiring(self.monoid, binaryop)
 
-    def __call__(self, expr):
-        try:
-            apply = expr._apply_semiring
-        except AttributeError:
-            raise _refuse(self, expr, f"an infix expression: {self!r}(A @ B)") from None
-        return apply(self)
-
     def _find(self, key: object) -> TypedSemiring:
         # As with the operator itself: named by two types, `pair` counts in INT64.
         two = type(key) is tuple
@@ -400,7 +349,7 @@ class Semiring:
 
     def _make(self, dtype: DataType) -> TypedSemiring:
         multiply = self._multiply(dtype)
-        monoid = None if multiply is None else _found(self.monoid, multiply.return_type)
+        monoid = None if multiply is None else of_type(self.monoid, multiply.return_type)
         if multiply is None or monoid is None:
             raise KeyError(f"{self.name} does not work with {dtype.name}")
         return TypedSemiring(self, monoid, multiply)
@@ -409,7 +358,7 @@ class Semiring:
         """The typed multiply operator for inputs of `dtype`, or None: python-graphblas's table as rules."""
         if {self.monoid.name, self.binaryop.name} <= set(BITWISE):
             dtype = _UNSIGNED.get(dtype, dtype)
-        multiply, monoid = _found(self.binaryop, dtype), self.monoid
+        multiply, monoid = of_type(self.binaryop, dtype), self.monoid
         if multiply is None:
             return None
         if monoid.is_logical:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu.errors import NotImplementedException, UdfParseError, checked_text
+from gbgpu.errors import checked_text
 from gbgpu.semiring import _formulas as formulas
 from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._by_type import ByType
 from gbgpu.semiring._functions import from_function
 from gbgpu.semiring._names import Parameterized, check_free, pickled, refuse_user_types, registries
 from gbgpu.semiring._scalar import Program
@@ -28,7 +29,6 @@ from gbgpu.semiring._types import (
     SUPPORTED,
     DataType,
     lookup_dtype,
-    types_alone,
     unify,
 )
 
@@ -118,10 +118,9 @@ def _parameterized(cls: Any, name: str, func: Callable) -> Parameterized:
     return cls.register_anonymous(func, name, parameterized=True)
 
 
-class Operator:
+class Operator(ByType):
     """What every untyped operator shares: a name, the function of Syms behind it, and the table of typed ones."""
 
-    kind = ""
     registry: dict[str, Any]
     is_commutative = False
     commutes_to: Any = None
@@ -144,27 +143,8 @@ class Operator:
         self._supported = types
         self._fixed = fixed  # inputs are cast to this type whatever they are
         self._user = user
-        self._typed: dict[object, Typed] = {}  # by whatever the user looked it up with
+        self._typed: dict[object, Typed] = {}
         self._made: dict[tuple[DataType, ...], Typed] = {}  # one object for each tuple of input types
-
-    def __repr__(self) -> str:
-        return f"{self.kind}.{self.name}"
-
-    def __getitem__(self, key: object) -> Typed:
-        """The typed operator for one type, or for two (unified). KeyError if it has none for them."""
-        typed = self._typed.get(key)
-        return typed if typed is not None else self._find(key)
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            return types_alone(key) and self[key] is not None
-        except (KeyError, TypeError, NotImplementedException, UdfParseError):
-            return False
-
-    @property
-    def types(self) -> dict[DataType, DataType]:
-        """Input type -> result type, for the types it works on."""
-        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
 
     def __reduce__(self):
         found = pickled(self)

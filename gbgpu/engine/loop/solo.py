@@ -9,7 +9,7 @@ all devices or on the first one alone; `device.py` decides.
 from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
-from ...distribute.partition import RowMap
+from ...distribute.rowmap import RowMap
 from ...language.recording import outputs
 from ..moving import brought, moved
 from .body import read_only

@@ -11,7 +11,7 @@ import numpy as np
 from ... import settings
 from ...device.base import cores
 from ...device.cpu import CpuDevice
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 from ...kernels.cpu import load
 from ...kernels.replay import Replay
 from ...modes import Changed

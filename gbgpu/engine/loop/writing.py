@@ -12,7 +12,7 @@ from ...device.base import address
 from ...distribute.blocks import VectorStore
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
-from ...kernels.interface import Late
+from ...kernels.interface import Deferred
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
@@ -197,17 +197,17 @@ class Written:
         both = self.tape.compute(dtype, condition, text)
         return both, both.view(dtype.np_type)[:1], 0
 
-    def _late(self, scalar: Any, dtype: Any) -> Late | None:
+    def _late(self, scalar: Any, dtype: Any) -> Deferred | None:
         """What stands for the value of a scalar, or an expression of scalars, that a round computes."""
         held = self._index if getattr(scalar, "source", None) == ("index", ref(self.loop)) else scalar
         if not held.lazy and held.dtype is dtype:
             if held.waits:
-                return Late(held._store[1])
+                return Deferred(held._store[1])
             if held._store is not None:
                 raise NotCompiled.may_be_empty()
         if not (held.lazy or held.waits) or not np.can_cast(held.dtype.np_type, dtype.np_type, "safe"):
             return None
-        return Late(self._computed(held, dtype)[1])
+        return Deferred(self._computed(held, dtype)[1])
 
     def _guarded(self, inner: Any) -> None:
         """What runs in some rounds: it leaves its results where they are if it does not run."""

@@ -15,7 +15,7 @@ from ...distribute.blocks import (
     revalued,
     split_matrix,
 )
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels.interface import B_ONLY, BOTH, Spec
 from ..plan import Step, keeps_iso
 from ..run.steps import cast
@@ -123,13 +123,15 @@ class MatrixRun(Runner):
 
         def work(task: Task) -> MatrixBlock:
             b = task.block
-            block, device, nil = store.blocks[b], devices[task.device], session.nil(task.device)
+            block, device, unused = store.blocks[b], devices[task.device], session.placeholders(task.device)
             n = 1 if iso else block.nnz
             vals = device.empty(max(n, 1), op.return_type.np_type)
             if positional:
                 kernel(*self._rows(store, b, thunk), vals)
             else:
-                kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, nil.words, vals)
+                kernel(
+                    n, unused.words, unused.slots("int32"), block.vals, block.stride, thunk, 0, 0, unused.words, vals
+                )
             return block.with_values(vals, 0 if iso else 1)
 
         made = revalued(store, op.return_type, iso, self._each(store, work))
@@ -160,10 +162,10 @@ class MatrixRun(Runner):
 
         blocks = self._each(store, work)
         kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
-        if all(self.session.told(store.rowmap.tasks, kept, "what a selection kept")):
+        if all(self.session.allgather(store.rowmap.tasks, kept, "what a selection kept")):
             store.hollow |= hollow
             return store
-        made = assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
+        made = assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.allgather)
         made.hollow = store.hollow or hollow
         placed = op.program.uses & {"i", "j", "k"}
         return as_symmetric(made, store) if mirrored or not placed else made
@@ -205,12 +207,12 @@ class MatrixRun(Runner):
             fill(x.n, *sides, keep, *ids, *defaults, indptr, cols, vals)
             return matrix_block(device, indptr, cols, x.vals if iso else vals, 0 if iso else 1, nnz)
 
-        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work), self.session.told)
+        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work), self.session.allgather)
 
     def _alike(self, one: MatrixStore, two: MatrixStore) -> bool:
         """Whether two matrices on the same maps share their pattern."""
         each = [x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)]
-        return one.lengths == two.lengths and all(self.session.told(one.rowmap.tasks, each, "a shared pattern"))
+        return one.lengths == two.lengths and all(self.session.allgather(one.rowmap.tasks, each, "a shared pattern"))
 
     def aligned(self, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
         """The same matrix on other maps (matrices seldom live on different ones)."""

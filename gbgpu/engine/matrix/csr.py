@@ -25,7 +25,7 @@ from ...distribute.blocks import (
     offset_type,
 )
 from ...distribute.needs import Dense
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels.interface import Spec
 from ...language.index import consecutive
 from ...semiring._types import UNSIGNED
@@ -158,7 +158,7 @@ def last_of(device: Device, first: Any) -> Any:
 def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
     """The matrix whose blocks have these rows."""
     lengths = [0 if part is AWAY else len(part.cols) for part in parts]
-    ptr, idx = offset_type(max(session.told(rowmap.tasks, lengths, "entries of new rows"))), colmap.slot_type()
+    ptr, idx = offset_type(max(session.allgather(rowmap.tasks, lengths, "entries of new rows"))), colmap.slot_type()
 
     def block(task: Task) -> MatrixBlock:
         part, device = parts[task.block], session.devices[task.device]
@@ -167,7 +167,7 @@ def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: 
         return matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols))
 
     seconds = rowmap.n * session.kernels.costs.row / rowmap.p
-    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds), session.told)
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds), session.allgather)
 
 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:

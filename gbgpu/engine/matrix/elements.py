@@ -6,7 +6,7 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 
 
 def with_elements(session: Any, store: MatrixStore, log: dict[tuple[int, int], Any]) -> MatrixStore:
@@ -34,7 +34,7 @@ def with_elements(session: Any, store: MatrixStore, log: dict[tuple[int, int], A
         return _changed(device, block, rows, slots[mine], [values[e] for e in mine]) if len(mine) else block
 
     blocks = session.over(rowmap.tasks, work, rowmap.n * session.kernels.costs.row / rowmap.p)
-    made = assembled(rowmap, colmap, store.dtype, iso, blocks, session.told)
+    made = assembled(rowmap, colmap, store.dtype, iso, blocks, session.allgather)
     return store if made.lengths == store.lengths and not any(sets) else made
 
 

@@ -16,7 +16,7 @@ from ...device.base import Device
 from ...device.cpu import LARGE, host_room
 from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...errors import InvalidValue, message
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
 from ...language.expr import Transposed
@@ -44,12 +44,12 @@ def valued(session: Context, pattern: MatrixStore, op: Any, left: tuple, right: 
     iso = one and other
 
     def work(task: Task) -> MatrixBlock:
-        i, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+        i, device, unused = task.block, session.devices[task.device], session.placeholders(task.device)
         block = pattern.blocks[i]
         n = 1 if iso else block.nnz
         vals = device.empty(max(n, 1), op.return_type.np_type)
-        sides = *xs[i], nil.words, *ys[i], nil.words, nil.words, 0, nil.words
-        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, nil.words, 0, 0, vals, nil.words, nil.scratch)
+        sides = *xs[i], unused.words, *ys[i], unused.words, unused.words, 0, unused.words
+        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, unused.words, 0, 0, vals, unused.words, unused.scratch)
         return block.with_values(vals, 0 if iso else 1)
 
     seconds = pattern.nvals * session.kernels.costs.pull_edge / pattern.rowmap.p
@@ -116,7 +116,7 @@ def _is_diagonal(session: Any, store: MatrixStore) -> bool:
 
             def all_lined() -> bool:
                 found = session.over(store.rowmap.tasks, lined, seconds)
-                return all(session.told(store.rowmap.tasks, found, "a diagonal"))
+                return all(session.allgather(store.rowmap.tasks, found, "a diagonal"))
 
             store.diagonal = session.aside(None, all_lined, lambda: False)
     return store.diagonal
@@ -255,7 +255,7 @@ class Product:
         get("mxm_terms", Spec(ptr=self.ptr, idx=self.a.idx))(n, indptr, cols, whole.indptr, terms)
         held, flags = (None, 0) if self.m is None else (self.m.blocks[b], MASKED | COMPLEMENT)
         mptr = indptr if held is None else held.indptr.astype(self.ptr, copy=False)
-        mcols = self.session.nil(b).slots(self.a.idx) if held is None else held.cols
+        mcols = self.session.placeholders(b).slots(self.a.idx) if held is None else held.cols
         if self.spec.hashed:
             longest = int(terms.max(initial=0)) + 1
             barred = 0 if held is None or not n else int(np.diff(mptr).max())

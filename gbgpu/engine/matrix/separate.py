@@ -10,7 +10,7 @@ import numpy as np
 
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block
 from ...distribute.halo import Halo, halo
-from ...distribute.partition import FAR, Task
+from ...distribute.rowmap import FAR, Task
 from ...errors import NotImplementedException, message
 from ...kernels.interface import Spec
 from ..context import Context
@@ -83,10 +83,10 @@ def _made(session: Context, store: MatrixStore) -> Separated:
 
     delegates = session.over(map.tasks, whole, seconds)
     blocks = [part[0] if devices[d].kind != "remote" else part for d, part in enumerate(parts)]
-    normal = assembled(map, map, store.dtype, store.iso, blocks, session.told)
+    normal = assembled(map, map, store.dtype, store.iso, blocks, session.allgather)
 
     def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
-        return session.told(tasks, session.over(tasks, work, seconds), "a halo")
+        return session.allgather(tasks, session.over(tasks, work, seconds), "a halo")
 
     thin = halo(normal, devices, over, lambda few, all: few < all)
     moved = (map.p - 1) * map.n if thin is None else sum(one.length for pieces in thin.pieces for one in pieces)

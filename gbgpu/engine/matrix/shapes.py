@@ -20,7 +20,7 @@ from ...distribute.blocks import (
     matrix_block,
     offset_type,
 )
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
 from ...language.index import Index, ascending, consecutive
@@ -289,7 +289,7 @@ def _pieces(session: Any, store: MatrixStore, bounds: np.ndarray) -> list[list[P
         device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, map.rows[task.block])
         return cuts.tolist(), device.get(store.blocks[task.block].indptr[device.put(cuts)]).tolist()
 
-    every = session.told(map.tasks, session.over(map.tasks, cut, 0.0), "tiles")
+    every = session.allgather(map.tasks, session.over(map.tasks, cut, 0.0), "tiles")
     for task, (cuts, ends) in zip(map.tasks, every, strict=True):
         rows = Rows(*store.blocks[task.block].csr)
         for b, (lo, hi) in enumerate(zip(cuts, cuts[1:], strict=False)):
@@ -367,7 +367,7 @@ def filled(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, value: 
         return matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m)
 
     made = session.over(rowmap.tasks, block, rowmap.n * m * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, colmap, dtype, True, made, session.told)
+    return assembled(rowmap, colmap, dtype, True, made, session.allgather)
 
 
 # -- vectors as matrices
@@ -436,7 +436,7 @@ def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> Matri
 
     def part(task: Task) -> Rows:
         b = task.block
-        device, xp, nil = session.devices[b], session.devices[b].xp, session.nil(b)
+        device, xp, unused = session.devices[b], session.devices[b].xp, session.placeholders(b)
         rows = part_of(device, rowmap, b)
         left, right = gathered(session, one, b), gathered(session, two, b)
         (begin, count), (start, length) = (
@@ -450,8 +450,8 @@ def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> Matri
         users = users_of(device, one.colmap, left.cols[e]) * m + users_of(device, two.colmap, right.cols[f])
         vals = device.empty(max(total, 1), op.return_type.np_type)
         x, y = (r.vals[entry] if r.stride else r.vals for r, entry in ((left, e), (right, f)))
-        sides = x, left.stride, nil.words, y, right.stride, nil.words, nil.words, 0, nil.words
-        kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, nil.words, 0, 0, vals, nil.words, nil.scratch)
+        sides = x, left.stride, unused.words, y, right.stride, unused.words, unused.words, 0, unused.words
+        kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, unused.words, 0, 0, vals, unused.words, unused.scratch)
         return to_slots(device, Rows(indptr, users, vals, 1), colmap)
 
     parts = session.over(rowmap.tasks, part, one.nvals * two.nvals * session.kernels.costs.pull_edge)

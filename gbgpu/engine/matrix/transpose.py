@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 from .csr import Piece, Rows, here, near_pieces, side_by_side, store_of
 
 
@@ -22,7 +22,7 @@ def transpose(session: Any, store: MatrixStore) -> MatrixStore:
             return matrix_block(session.devices[0], indptr, cols, vals, stride, store.nvals)
 
         blocks = session.over(store.colmap.tasks, only, 0.0)
-        return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks, session.told)
+        return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks, session.allgather)
     map = store.colmap
     ends = np.append(map.starts[:-1], map.nslots)
 
@@ -30,7 +30,7 @@ def transpose(session: Any, store: MatrixStore) -> MatrixStore:
         device = session.devices[task.device]
         return device.get(parts[task.block].indptr[device.put(ends)]).tolist()
 
-    cuts = session.told(store.rowmap.tasks, session.over(store.rowmap.tasks, cut, 0.0), "a transposition")
+    cuts = session.allgather(store.rowmap.tasks, session.over(store.rowmap.tasks, cut, 0.0), "a transposition")
     owned = list(zip(store.rowmap.tasks, parts, cuts, strict=True))
     wanted = [
         [Piece(owner.device, rows, lo, lo + n, *cut[b : b + 2]) for owner, rows, cut in owned]
@@ -80,4 +80,4 @@ def same(session: Any, one: MatrixStore, other: MatrixStore) -> bool:
         return one.iso or device.equal(a.vals, b.vals)
 
     tasks = one.rowmap.tasks
-    return all(session.told(tasks, session.over(tasks, equal, 0.0), "whether a matrix is symmetric"))
+    return all(session.allgather(tasks, session.over(tasks, equal, 0.0), "whether a matrix is symmetric"))

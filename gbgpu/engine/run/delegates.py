@@ -13,7 +13,7 @@ from ...device.remote import AWAY
 from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Piece
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._types import INT64
@@ -44,7 +44,7 @@ class Delegates(Output):
     def bits_of(self, map: RowMap, words: list[Any]) -> VectorStore:
         """The bits of the first rows of each block, as a vector of one value."""
         held = zip(map.rows, _first(words, map), strict=True)
-        blocks = [VectorBlock(n, self.session.nil(b).words, 0, bits) for b, (n, bits) in enumerate(held)]
+        blocks = [VectorBlock(n, self.session.placeholders(b).words, 0, bits) for b, (n, bits) in enumerate(held)]
         return VectorStore(map, INT64, "bitmap", True, blocks)
 
     def near_bits(self, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
@@ -54,13 +54,13 @@ class Delegates(Output):
 
     def place_bits(self, d: int, pieces: list[Piece], given: list[Any], slots: Any, words: Any) -> None:
         """Bits that others have packed, brought to device d, in the words of all slots."""
-        session, device, nil = self.session, self.session.devices[d], self.session.nil(d)
+        session, device, unused = self.session, self.session.devices[d], self.session.placeholders(d)
         kernel = self.kernel("list_words", Spec(b=INT64, idx=slots.dtype.name))
         for piece, bits in zip(pieces, given, strict=True):
             (came,) = session.brought(piece.owner, d, [bits])
             there = slots[piece.at : piece.at + piece.length][device.rows_of(came, piece.length)]
             if len(there):
-                kernel(device.full(1, len(there), np.int64), there, nil.words, 0, 0, words)
+                kernel(device.full(1, len(there), np.int64), there, unused.words, 0, 0, words)
 
     def _partial(self, step: Step) -> list[needs.Dense]:
         """Pull of the delegates' rows from what each device owns, by their slots."""
@@ -69,9 +69,9 @@ class Delegates(Output):
         apart = self.registers["A"].apart
 
         def work(task: Task) -> needs.Dense:
-            d, nil = task.device, session.nil(task.device)
+            d, unused = task.device, session.placeholders(task.device)
             vals, words, count = self.fresh_bitmap(heads.nslots, d, spec.out, spec.iso)
-            bits = (self.registers[known][d].words, self.registers[mask][d][1]) if mask else (nil.words, 0)
+            bits = (self.registers[known][d].words, self.registers[mask][d][1]) if mask else (unused.words, 0)
             x = self.registers[source][d]
             self.pull_block(d, product, apart.delegates[d], x, bits, apart.users[d], (vals, words, count), False)
             return needs.Dense(vals, 0 if spec.iso else 1, words)
@@ -89,13 +89,18 @@ class Delegates(Output):
 
         def work(task: Task) -> VectorBlock:
             b, me, (lo, n) = task.block, task.device, spans[task.block]
-            device, nil, block, (vals, _, words) = session.devices[me], session.nil(me), t.blocks[b], parts[b][:3]
+            device, unused, block, (vals, _, words) = (
+                session.devices[me],
+                session.placeholders(me),
+                t.blocks[b],
+                parts[b][:3],
+            )
             words, count = words[lo >> 6 : (lo + n + 63) >> 6], None
             vals = vals if iso else vals[lo : lo + n]
             for piece, *given in zip(wanted[b], near_words[b], near_vals[b], strict=True):
                 came = session.brought(piece.owner, me, given[: 1 if iso else 2])
                 count, theirs = device.zeros(1, np.int64), vals if iso else came[1]
-                kernel(n, vals, words, theirs, 0 if iso else 1, came[0], nil.words, nil.words, 0, count)
+                kernel(n, vals, words, theirs, 0 if iso else 1, came[0], unused.words, unused.words, 0, count)
             if n and not iso:
                 device.copy(block.vals[:n], vals)
             if n and block.words is not None:
@@ -123,14 +128,14 @@ class Delegates(Output):
         """Pull on device d for the rows of a block. x: over all slots of the inner index; mask: words and flags of the
         rows; rows: (row0, users); out: vals, words, count."""
         session, inner, (mwords, flags) = self.session, product.inner, mask
-        device, nil, (traced, stats) = session.devices[d], session.nil(d), self.stats(d)
+        device, unused, (traced, stats) = session.devices[d], session.placeholders(d), self.stats(d)
         layout, masked = session.kernels.pull_layout, bool(flags & k.MASKED)
         kernel, kind, exact, csr, heavy, options = layout(device, block, self.step.spec, x, inner.nslots, masked, fixed)
         assert getattr(x, "order", None) is None or kind == "pull_stream"
         if (far := getattr(x, "far", None)) is not None:
             for _, values in far.at:
                 device.reach(values)
-        given = x.vals, x.stride, nil.words if x.words is None else x.words
+        given = x.vals, x.stride, unused.words if x.words is None else x.words
         flags |= traced | (k.XFULL if x.words is None else 0)
         ids = *inner.tables(device).ids, *rows
         (kernel or self.kernel(kind, exact))(block.n, *csr, *given, mwords, flags, *ids, heavy, *out, stats, **options)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..matrix.csr import entries_of
@@ -41,14 +41,14 @@ class Elementwise(Steps):
         defaults = self.registers["defaults"] if step.parameters else (0, 0)
 
         def given(b: int, flags: int) -> tuple:
-            one, two, nil = x.blocks[b], y.blocks[b], self.session.nil(b)
+            one, two, unused = x.blocks[b], y.blocks[b], self.session.placeholders(b)
             three = last[0].blocks[b] if last else None
             flags |= (
                 (k.AFULL if one.words is None else 0)
                 | (k.BFULL if two.words is None else 0)
                 | (k.CFULL if three and three.words is None else 0)
             )
-            last_one = self.dense(three, b) if three else (nil.words, 0, nil.words)
+            last_one = self.dense(three, b) if three else (unused.words, 0, unused.words)
             operands = *self.dense(one, b), *self.dense(two, b), *last_one
             return one.n, *operands, flags, *x.map.row_ids(self.session.devices[b], b), *defaults
 
@@ -77,12 +77,12 @@ class Elementwise(Steps):
 
         def work(task: Task) -> VectorBlock:
             b = task.block
-            block, device, nil = x.blocks[b], devices[task.device], self.session.nil(task.device)
+            block, device, unused = x.blocks[b], devices[task.device], self.session.placeholders(task.device)
             n = 1 if iso else len(block.slots) if listed else block.n
             vals = device.empty(n, dtype.np_type)
             flags = k.XLIST if listed and not iso else 0
-            slots = block.slots if listed else nil.slots(x.map.slot_type())
-            given = block.count if flags else nil.words, slots, block.vals, block.stride
+            slots = block.slots if listed else unused.slots(x.map.slot_type())
+            given = block.count if flags else unused.words, slots, block.vals, block.stride
             kernel(n, *given, thunk, flags, *x.map.row_ids(device, b), vals)
             words, count = block.words, block.count
             if not (iso or listed):
@@ -134,7 +134,7 @@ class Elementwise(Steps):
             rows, vals = entries_of(session.devices[task.device], x.blocks[task.block])
             return session.devices[task.device].get(vals[: min(len(rows), 1)])
 
-        heads = session.told(x.map.tasks, session.over(x.map.tasks, least, self.entries(x)), "the first entry")
+        heads = session.allgather(x.map.tasks, session.over(x.map.tasks, least, self.entries(x)), "the first entry")
         found = next((head for head in heads if len(head)), None)
         map = RowMap(np.array([0, found is not None]))
         value = session.devices[0].put(np.zeros(1, x.dtype.np_type) if found is None else found)
@@ -167,9 +167,9 @@ class Elementwise(Steps):
 
         def one(task: Task, vals: Any, words: Any) -> None:
             b = task.block
-            block, device, nil = x.blocks[b], session.devices[task.device], session.nil(task.device)
+            block, device, unused = x.blocks[b], session.devices[task.device], session.placeholders(task.device)
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
-            room, count = (len(block.slots), block.count) if x.form == "list" else (block.n, nil.words)
+            room, count = (len(block.slots), block.count) if x.form == "list" else (block.n, unused.words)
             kernel(room, count, given, stride, self.words(block.words, b), form, vals, words)
 
         return self._whole(x, one, self.entries(x), monoid)
@@ -208,7 +208,7 @@ class Elementwise(Steps):
 
         def last(task: Task) -> tuple[Any, Any]:
             d = task.device
-            device, nil = session.devices[d], session.nil(d)
+            device, unused = session.devices[d], session.placeholders(d)
             vals, stride, words, places = pairs if near else _pairs(device, p, dtype)
             if not near:
                 with device.at_once():
@@ -216,7 +216,7 @@ class Elementwise(Steps):
                         device.copy(place, part)
             session.account(d, (p - 1) * 2 * words.itemsize)
             both, *out = _single(device, dtype)
-            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, stride, words, k.PAIRED, *out)
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, unused.words, vals, stride, words, k.PAIRED, *out)
             return both, out[0]
 
         return session.over(tasks[session.at :][:1], last, 0.0)[0]

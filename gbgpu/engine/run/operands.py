@@ -7,9 +7,9 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...kernels import interface as k
-from ...kernels.interface import Late, Spec
+from ...kernels.interface import Deferred, Spec
 from ...language.index import distinct
 from ...language.scalar import Scalar
 from ..matrix.csr import part_of, slots_of, whole_vector
@@ -205,7 +205,7 @@ class Operands(Steps):
         """A scalar on each device; one that waits on the first (Scalar.waits) is copied, never read."""
         map, dtype, given, session = step.into.map, step.into.dtype, step.option, self.session
         value, held = self.registers["value"], None
-        if isinstance(value, Late):
+        if isinstance(value, Deferred):
             held = value.array
         elif isinstance(value, Scalar):
             held = value._store[1] if value.waits and dtype is given else None
@@ -245,11 +245,11 @@ class Operands(Steps):
         kernel = self.kernel("list_words", Spec(b=session.int64, idx=map.slot_type()))
 
         def work(task: Task) -> Any:
-            b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+            b, device, unused = task.block, session.devices[task.device], session.placeholders(task.device)
             words = device.zeros((map.rows[b] + 63) >> 6, np.int64)
             mine = local[b]
             if len(mine):
-                kernel(session.pool.scalar(b, len(mine), np.int64), device.put(mine), nil.words, 0, 0, words)
+                kernel(session.pool.scalar(b, len(mine), np.int64), device.put(mine), unused.words, 0, 0, words)
             return words
 
         made = session.over(map.tasks, work, len(rows) * session.kernels.costs.row)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...device.remote import AWAY
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
+from ...distribute.rowmap import Task
 from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k
@@ -67,7 +67,7 @@ class Output(Operands):
         calls = []
         for task, block in zip(w.map.tasks, w.blocks, strict=True):
             given, (mwords, flags) = t.blocks[task.block], self.bits(step.sources[1], task.block)
-            count = self.session.nil(task.device).scratch if full else block.count
+            count = self.session.placeholders(task.device).scratch if full else block.count
             into = block.vals, self.words(block.words, task.device), count
             calls.append((*given.listed, mwords, flags | (k.CFULL if full else 0), *into))
         return self._changed(w, kernel, calls, w.blocks, self.entries(t))
@@ -87,7 +87,7 @@ class Output(Operands):
 
         blocks, calls = [], []
         for task, block, given in zip(w.map.tasks, w.blocks, self.registers[source].blocks, strict=True):
-            b, count = task.block, session.nil(task.block).scratch
+            b, count = task.block, session.placeholders(task.block).scratch
             if not full:  # entries are counted anew
                 count = session.devices[task.device].zeros(1, np.int64)
                 block = VectorBlock(block.n, block.vals, block.stride, block.words, None, count)
@@ -117,9 +117,9 @@ class Output(Operands):
 
     def _arrivals(self, d: int, slots: Any, vals: Any, into: Any) -> tuple:
         """Arguments that combine values with what a device has at these places."""
-        pool, nil = self.session.pool, self.session.nil(d)
-        nobody = nil.slots(self.registers["w"].map.slot_type()), nil.scratch
-        given = pool.scalar(d, len(slots), np.int64), slots, vals, nil.words, 0
+        pool, unused = self.session.pool, self.session.placeholders(d)
+        nobody = unused.slots(self.registers["w"].map.slot_type()), unused.scratch
+        given = pool.scalar(d, len(slots), np.int64), slots, vals, unused.words, 0
         return *given, into, pool.ones(d, len(into)), *nobody
 
     def _sent(self, task: Task, slots: Any, u: VectorStore) -> Any:

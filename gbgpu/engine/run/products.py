@@ -11,7 +11,7 @@ from ...device.remote import AWAY
 from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, Near, halo, near
-from ...distribute.partition import RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k
@@ -78,7 +78,7 @@ class Products(Delegates):
                 return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
 
             def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
-                return session.told(tasks, session.over(tasks, work, seconds), "a halo")
+                return session.allgather(tasks, session.over(tasks, work, seconds), "a halo")
 
             matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
@@ -278,7 +278,12 @@ class Products(Delegates):
         plus = Spec(op=Monoid.registry["plus"][INT64], b=INT64)
 
         def add(owner: Task) -> VectorBlock:
-            b, me, device, nil = owner.block, owner.device, session.devices[owner.device], session.nil(owner.device)
+            b, me, device, unused = (
+                owner.block,
+                owner.device,
+                session.devices[owner.device],
+                session.placeholders(owner.device),
+            )
             mine = [(task, part) for task, part in zip(tasks, parts, strict=True) if task.block == b]
             counts, transfers, (vals, words, count) = device.empty(len(mine), np.int64), [], shared[b]
             for i, (task, part) in enumerate(mine):
@@ -289,8 +294,8 @@ class Products(Delegates):
                 transfers += [needs.Transfer(task.device, me, *pair) for pair in pairs]
             session.carry(me, transfers)
             if not full:
-                given = len(mine), nil.words, counts, 1, nil.words, k.XFULL
-                self.kernel("reduce", plus)(*given, count, nil.scratch)
+                given = len(mine), unused.words, counts, 1, unused.words, k.XFULL
+                self.kernel("reduce", plus)(*given, count, unused.scratch)
             return VectorBlock(map.rows[b], vals, parts[0].stride, None if full else words, count=count)
 
         return session.over(map.tasks, add, 0.0)
@@ -324,7 +329,7 @@ class Products(Delegates):
             reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
         def work(task: Task) -> None:
-            d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
+            d, device, unused = task.device, session.devices[task.device], session.placeholders(task.device)
             block = (matrix if apart is None else apart.normal).blocks[task.block]
             x, (row0, users) = source.blocks[task.block], inner.row_ids(device, task.block)
             if dealt is not None:
@@ -340,16 +345,16 @@ class Products(Delegates):
                 mwords, slots = self.known(step, mwords, flags, d), (0, outer.nslots)
             elif everywhere is not None:
                 mwords, slots = everywhere[d], (0, outer.nslots)
-            given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
-            present, flags = nil.words if x.words is None else x.words, flags | traced
+            given = x.listed if listed else (unused.words, unused.slots(spec.idx), x.vals, x.stride)
+            present, flags = unused.words if x.words is None else x.words, flags | traced
             ids, mine = outer.tables(device).ids, (mwords, *slots)
             into = value, space.words, space.touched, count, stats
             more = options(block)
             kernel(block.n, *given, present, flags | form, *block.csr, *ids, row0, users, *mine, *into, **more)
             if apart is not None and apart.delegates[d].nnz:
                 block, x = apart.delegates[d], self.registers[step.sources[3]][d]
-                given, full = (nil.words, nil.slots(spec.idx), x.vals, x.stride), x.words is None
-                present, flags = nil.words if full else x.words, flags | (k.XFULL if full else 0)
+                given, full = (unused.words, unused.slots(spec.idx), x.vals, x.stride), x.words is None
+                present, flags = unused.words if full else x.words, flags | (k.XFULL if full else 0)
                 more, rows = options(block), apart.users[d]
                 kernel(block.n, *given, present, flags, *block.csr, *ids, *rows, *mine, *into, **more)
 
@@ -374,17 +379,19 @@ class Products(Delegates):
 
     def _straight(self, w: VectorStore, spec: Spec) -> Reached:
         """The output's own block as what a push scatters into."""
-        block, nil = w.blocks[0], self.session.nil(0)
+        block, unused = w.blocks[0], self.session.placeholders(0)
         full = block.words is None
         words = self.session.pool.ones(0, block.n) if full else block.words
-        space = _new(Workspace, (None, block.vals, words, nil.slots(spec.idx)))
-        return _new(Reached, (space, block.vals, nil.scratch if full else block.count))
+        space = _new(Workspace, (None, block.vals, words, unused.slots(spec.idx)))
+        return _new(Reached, (space, block.vals, unused.scratch if full else block.count))
 
     def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
         session, iso = self.session, spec.iso
         device = session.devices[d]
         if fresh:
-            space = workspace(device, room, monoid, iso, session.kernels.neutral, session.nil(d).slots(spec.idx))
+            space = workspace(
+                device, room, monoid, iso, session.kernels.neutral, session.placeholders(d).slots(spec.idx)
+            )
         else:
             space = session.pool.workspace(d, room, monoid, iso)
         value = device.empty(1, monoid.dtype.np_type) if iso and not fresh else space.vals
@@ -397,7 +404,7 @@ class Products(Delegates):
 
         def work(task: Task) -> VectorBlock:
             b, me, lo, n = task.block, task.device, map.first_slot(task.block), map.rows[task.block]
-            device, nil, (mwords, flags) = devices[me], session.nil(me), self.bits(step.sources[1], b)
+            device, unused, (mwords, flags) = devices[me], session.placeholders(me), self.bits(step.sources[1], b)
             vals = reached[me].value if iso else device.empty(n, step.into.dtype.np_type)
             words, count = device.zeros((n + 63) >> 6, np.int64), None
             for source in sorted(range(map.p), key=lambda d: own_first(d, me, map.p)):
@@ -405,7 +412,7 @@ class Products(Delegates):
                 part = [space.words[lo >> 6 : (lo + n + 63) >> 6]] + [space.vals[lo : lo + n]] * (not iso)
                 part = list(session.lent(source, me, part))
                 count, theirs = device.zeros(1, np.int64), vals if iso else part[1]
-                kernel(n, vals, words, theirs, 0 if iso else 1, part[0], mwords, nil.words, flags, count)
+                kernel(n, vals, words, theirs, 0 if iso else 1, part[0], mwords, unused.words, flags, count)
             return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
 
         return self.store(session.over(map.tasks, work, self.rows(map)))

@@ -10,7 +10,7 @@ import numpy as np
 from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.needs import Dense
-from ...distribute.partition import RowMap
+from ...distribute.rowmap import RowMap
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
@@ -49,23 +49,23 @@ class Steps(Runner):
     def stats(self, b: int) -> tuple[int, Any]:
         """(flag, where kernels on device b count what they look at)."""
         watched = self.session.watched
-        return (0, self.session.nil(b).stats) if watched is None else (k.TRACE, watched.stats[b])
+        return (0, self.session.placeholders(b).stats) if watched is None else (k.TRACE, watched.stats[b])
 
     def bits(self, name: str, b: int, bit: int = k.MASKED) -> tuple[Any, int]:
         """(words, flags) of a mask register for block b."""
         if not name:
-            return self.session.nil(b).words, 0
+            return self.session.placeholders(b).words, 0
         words, flags = self.registers[name][b]
         return words, flags if bit == k.MASKED else bit
 
     def dense(self, block: VectorBlock | Dense, b: int) -> tuple[Any, int, Any]:
         """A block with a place for each row, as kernels take it."""
         words = block.words
-        return block.vals, block.stride, self.session.nil(b).words if words is None else words
+        return block.vals, block.stride, self.session.placeholders(b).words if words is None else words
 
     def words(self, words: Any, b: int) -> Any:
         """Presence words, or a dummy where every row is present."""
-        return self.session.nil(b).words if words is None else words
+        return self.session.placeholders(b).words if words is None else words
 
     def store(self, blocks: list[VectorBlock]) -> VectorStore:
         """What the step in hand fills, of these blocks."""
