@@ -76,8 +76,8 @@ class MatrixFace(Readable):
             raise TypeError(message("(row, column), two ints", repr(key), "(i, j) in A"))
         return known(self.get(*key)) is not None
 
-    def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
+    def _csr(self, dtype: Any = None, bare: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
+        indptr, cols, vals = self._session.matrix_to_host(self._materialized(), bare)  # type: ignore[attr-defined]
         return indptr, cols, vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -223,10 +223,10 @@ class MatrixFace(Readable):
         OutOfMemory
             If the host has no room for the array.
         """
-        indptr, cols, vals = self._csr(dtype)
+        indptr, cols, vals = self._csr(dtype, bare=True)
         lengths, m = np.diff(indptr), self.shape[1]
-        rows = np.flatnonzero(lengths)
-        if len(rows) * m == len(vals):  # whole rows
+        if cols is None:  # whole rows
+            rows = np.flatnonzero(lengths)
             return filled(self.shape, (rows,), vals.reshape(len(rows), m), fill_value, dtype)
         return filled(self.shape, (np.repeat(np.arange(len(lengths)), lengths), cols), vals, fill_value, dtype)
 
@@ -830,8 +830,8 @@ class Matrix(MatrixFace, Tensor):
         if missing_value is None and isinstance(array, np.ndarray):
             matrix, (n, m) = cls(array.dtype, *array.shape, name=name), array.shape
             vals = np.array(array, matrix.dtype.np_type).reshape(-1)
-            offsets = np.arange(n + 1) * m
-            matrix._session.build_csr(matrix, offsets, np.tile(np.arange(m), n), vals, False, trusted=True)
+            columns = np.broadcast_to(np.arange(m, dtype=np.int32 if m < 2**31 else np.int64), (n, m)).reshape(-1)
+            matrix._session.build_csr(matrix, np.arange(n + 1) * m, columns, vals, False, trusted=True)
             return matrix
         i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
         return cls.from_coo(i, j, array[i, j], nrows=array.shape[0], ncols=array.shape[1], name=name)
