@@ -17,6 +17,7 @@ from ..modes import Changed, Threads, restored
 from . import build
 from .context import Context
 from .dry import known
+from .matrix.elements import elements
 from .near import near_matrix
 from .plan import Step
 
@@ -292,6 +293,15 @@ class Reading(Context):
         owner = map.tasks[b : b + 1]
         value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
         return self.told(owner, value, "one value")[0]
+
+    @memory_checked
+    def elements(self, matrix: Any, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether a matrix has an entry at each place (i[k], j[k]), and its value, or 0."""
+        self.check()
+        if self.dry:
+            return np.zeros(len(i), np.bool_), np.zeros(len(i), matrix.dtype.np_type)
+        self.raise_watched(reading=True)
+        return elements(self, self.matrix_store(matrix), i, j)
 
     def settle(self, scalar: Any) -> Any:
         """The value of a computed scalar, read unless another thread did."""

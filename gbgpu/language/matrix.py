@@ -24,6 +24,7 @@ from .arrays import (
 )
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
+from .index import checked, listed
 from .infix import product
 from .recording import known, later
 from .typed import elementwise, row_reducer
@@ -42,26 +43,33 @@ class MatrixFace(Readable):
 
     # -- reading
 
-    def get(self, row: int, col: int, default: Any = None) -> Any:
-        """The value at (row, col), or `default` if there is no entry.
+    def get(self, row: Any, col: Any, default: Any = None) -> Any:
+        """The value at (row, col), or `default` if there is no entry; of two lists, the values at their pairs.
 
         Parameters
         ----------
-        row, col : int
-            Indices; negative ones count from the end.
+        row, col : int or list or array of int
+            Indices, as many rows as columns; negative ones count from the end.
         default : object
             What to return if there is no entry.
 
         Returns
         -------
-        scalar
-            The value as a Python number. While a loop is recorded, a recorded scalar.
+        scalar or numpy.ndarray
+            The value as a Python number; while a loop is recorded, a recorded scalar. Of lists, the values at
+            (row[k], col[k]).
 
         Raises
         ------
         IndexError
             If an index is out of range.
+        ValueError
+            If the lists have different lengths.
+        TypeError
+            If a place of lists has no entry, and no `default` is given.
         """
+        if np.ndim(row) or np.ndim(col):
+            return self._listed(row, col, default)
         found = later(self, self.dtype, f"element ({row}, {col})", lambda: self.get(row, col, default))
         if found is not None:
             return found
@@ -69,6 +77,18 @@ class MatrixFace(Readable):
         return default if value is None else value
 
     def _at(self, where: tuple[int, int]) -> Any:
+        raise NotImplementedError
+
+    def _listed(self, row: Any, col: Any, default: Any) -> np.ndarray:
+        i, j = (checked(listed(ids), n) for ids, n in zip((row, col), self.shape, strict=True))
+        if len(i) != len(j):
+            raise ValueError(message("as many rows as columns", f"{len(i)} and {len(j)}", "A[rows, columns]: a block"))
+        found, vals = self._at_places(i, j)
+        if default is None and not found.all():
+            raise TypeError(message("a default, since some entries are missing", f"{found.sum()} of {len(i)}"))
+        return vals if default is None else np.where(found, vals, default)
+
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
     def __contains__(self, key: Any) -> bool:
@@ -830,7 +850,7 @@ class Matrix(MatrixFace, Tensor):
         if missing_value is None and isinstance(array, np.ndarray):
             matrix, (n, m) = cls(array.dtype, *array.shape, name=name), array.shape
             vals = np.array(array, matrix.dtype.np_type).reshape(-1)
-            columns = np.broadcast_to(np.arange(m, dtype=np.int32 if m < 2**31 else np.int64), (n, m)).reshape(-1)
+            columns = np.broadcast_to(np.arange(m, dtype=np.int32 if m < 2**31 else np.int64), (n, m)).flatten()
             matrix._session.build_csr(matrix, np.arange(n + 1) * m, columns, vals, False, trusted=True)
             return matrix
         i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
@@ -968,6 +988,10 @@ class Matrix(MatrixFace, Tensor):
     def _at(self, where: tuple[int, int]) -> Any:
         return self._session.element(self, where)
 
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found: tuple[np.ndarray, np.ndarray] = self._session.elements(self, i, j)
+        return found
+
     def resize(self, nrows: int, ncols: int) -> None:
         """Change the shape in place; entries outside it are dropped.
 
@@ -1023,6 +1047,9 @@ class TransposedMatrix(MatrixFace, Transposed):
 
     def _at(self, where: tuple[int, int]) -> Any:
         return self.matrix.get(*where[::-1])
+
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.matrix._at_places(j, i)
 
     def __reduce__(self) -> Any:
         return getattr, (self.matrix, "T")

@@ -92,14 +92,14 @@ def move_rows(
     """Put row slots[k] of `rows` at begins[k] and on of `cols` and (unless None) `vals`; `names`: the new ids of all
     columns."""
     size, iso = rows.vals.itemsize, vals is None
-    spec = Spec(a=_BITS[size], ptr=rows.indptr.dtype.name, idx=rows.cols.dtype.name, iso=iso)
+    spec = Spec(a=BITS[size], ptr=rows.indptr.dtype.name, idx=rows.cols.dtype.name, iso=iso)
     old, new = (x.view(f"u{size}") for x in (rows.vals, rows.vals if iso else vals))
     ids = cols if names is None else names
     kernel = session.kernels.get("move_rows", spec)
     kernel(len(slots), slots, rows.indptr, rows.cols, old, rows.stride, ids, int(names is not None), begins, cols, new)
 
 
-_BITS = {
+BITS = {
     dtype.np_type.itemsize: dtype for dtype in UNSIGNED
 }  # values that only move are the bits that they are made of
 
