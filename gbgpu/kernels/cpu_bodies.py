@@ -156,11 +156,34 @@ _PAIRS = """for w in range((n + 63) >> 6):
         {both_rows}
         {one_sided}"""
 
+# All terms of all rows, where nothing ends a row: what is decided for each row takes as long as a short row itself.
+ALL_TERMS = """
+if full and not flags & MASKED and {strides}:
+    for w in range((n + 63) >> 6):
+        first, bits = w << 6, np.int64(0)
+        for r in range(first, min(first + 64, n)):
+            begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+            acc = START
+            for e in range(begin, end):
+                c = np.uintp(cols[e])
+                acc = add(acc, {value})
+            out_vals[r] = acc
+            bits |= np.int64(begin != end) << (r - first)
+        out_words[w] = bits
+        found += popcount(bits)
+    count[0] += found
+    if flags & TRACE:
+        stats[0] += np.int64(indptr[n]) - np.int64(indptr[0])
+        stats[1] += n
+    return
+"""
+
 BODIES = {
     "pull": """
     full = flags & XFULL
     found, edges, rows = 0, 0, 0
     {iso_value}
+    {all_terms}
     for w in range((n + 63) >> 6):
         first = w << 6
 {ALLOW}

@@ -4,6 +4,7 @@ from ..semiring._lower import literal_text, to_text
 from ..semiring._types import BOOL
 from . import cpu_mxm, cpu_relax
 from .cpu_bodies import (
+    ALL_TERMS,
     ALLOW,
     BLENDED_LOOP,
     BODIES,
@@ -90,6 +91,7 @@ def _product(kind, spec, parts):
         load.append(f"once = {value}")
         value = "once"
     names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
+    names["all_terms"] = ""
     if monoid.is_any or spec.iso:
         scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
         loop = fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
@@ -120,6 +122,7 @@ def _product(kind, spec, parts):
             sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
+            all_terms="" if stop else fill(ALL_TERMS, _of_strides_1(value)),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     return names
@@ -127,11 +130,17 @@ def _product(kind, spec, parts):
 
 def _full_loop(value, stop):
     """All terms of a row of pull when x is full; strides of one spare multiplications."""
-    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
-    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
+    strides, plain = _of_strides_1(value).values()
     loop = "    for e in range(begin, end):\n        c = np.uintp(cols[e])\n        acc = add(acc, {value})\n"
     loop += stop and f"        {stop.format(pad='            ')}\n"
     return f"if {strides}:\n{loop.format(value=plain)}else:\n{loop.format(value=value)}hit = True"
+
+
+def _of_strides_1(value):
+    """The condition on which a term is so, and the term."""
+    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
+    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
+    return {"strides": strides, "value": plain}
 
 
 def _combine(kind, spec, parts):
