@@ -244,10 +244,12 @@ class MatrixFace(Readable):
             If the host has no room for the array.
         """
         indptr, cols, vals = self._csr(dtype, bare=True)
-        lengths, m = np.diff(indptr), self.shape[1]
+        if len(vals) == self.shape[0] * self.shape[1]:
+            return filled(self.shape, (), vals, fill_value, dtype)
+        lengths = np.diff(indptr)
         if cols is None:  # whole rows
             rows = np.flatnonzero(lengths)
-            return filled(self.shape, (rows,), vals.reshape(len(rows), m), fill_value, dtype)
+            return filled(self.shape, (rows,), vals.reshape(len(rows), self.shape[1]), fill_value, dtype)
         return filled(self.shape, (np.repeat(np.arange(len(lengths)), lengths), cols), vals, fill_value, dtype)
 
     # -- products, reductions, compositions
