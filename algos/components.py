@@ -64,14 +64,13 @@ def connected_components(A: Matrix) -> Vector:
     2014.
     """
     n = square(A)
-    sides = [A] if has_symmetric_pattern(A, n) else [A, A.T]
     labels = Vector("INT32" if n <= 2**31 else int, size=n, name="labels")
     labels[:] = 0
     labels << indexunary.rowindex(labels, 0)
     if rounds_are_cheap() and A.nvals <= THIN * n:
-        one_by_one(A if len(sides) == 1 else binary.first(A | A.T).new(name="both"), labels)
+        one_by_one(binary.first(A | A.T).new(name="both"), labels)
     else:
-        from_the_busiest(sides, labels)
+        from_the_busiest([A] if has_symmetric_pattern(A, n) else [A, A.T], labels)
     found = Vector(int, size=n, name="labels")
     found << labels
     return found
