@@ -133,8 +133,8 @@ class CpuDevice:
         if total == n:
             return indptr.astype(np.int64), total, list(arrays)
         bits = np.packbits(keep, bitorder="little")  # a count of those in bytes takes a fifth of one row by row
-        at, before = indptr >> 3, (1 << (indptr & 7)) - 1
-        offsets = self.offsets(_BITS[bits])[at] + _BITS[np.append(bits, np.uint8(0))[at] & before]
+        byte, below = indptr >> 3, (1 << (indptr & 7)) - 1
+        offsets = self.offsets(_BITS[bits])[byte] + _BITS[np.append(bits, np.uint8(0))[byte] & below]
         found, at = [np.empty(total, array.dtype) for array in arrays], 0
         for lo in range(0, n, PIECE):
             ids = np.flatnonzero(keep[lo : lo + PIECE])  # ten times faster than keep as an index
