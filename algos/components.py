@@ -1,7 +1,8 @@
 """Weakly connected components: a search from a vertex of highest degree, then labels of what is left.
 
-A breadth-first search finds the component of a vertex of highest degree. Few vertices that are left pass labels on;
-more of them take part in hooking and shortcutting.
+A breadth-first search finds the component of a vertex of highest degree. Where rounds are cheap, the smallest vertex
+of each other component then labels it, one component after the other; of a matrix of few entries, these are all.
+Elsewhere, few vertices that are left pass labels on; more of them take part in hooking and shortcutting.
 
 The search mostly finds the largest component within few levels. It is left out where no vertex has many neighbours (a
 road network), and given up where a level does not double what has been reached. The few vertices with arcs that it does
@@ -10,7 +11,7 @@ so many rounds. Where more are left, or they have not settled, the labels become
 parent. A round takes for every vertex the least parent among its neighbours, hooks that onto the vertex's parent and
 onto the vertex, and lets every vertex point to its grandparent, again and again. In the end all of a component point to
 its smallest vertex.
-Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
+Arcs count in both directions, so an unsymmetric matrix is used in both orientations, or united with its transpose.
 
 Source: Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP
 2020; to find the largest component first is the idea of Slota, Rajamanickam, Madduri, "BFS and Coloring-based Parallel
@@ -25,13 +26,13 @@ import numpy as np
 from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, indexunary, loop, monoid, program, replace, select
+from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, indexunary, loop, monoid, program, replace, select
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
-FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds,
-STEPS = 16  # or where rounds cost what they reach: for so many that they go over as many arcs as there are, so often
+THIN = 4  # mean arcs of a vertex up to which no search is worth while where rounds are cheap
+FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds
 SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -63,20 +64,32 @@ def connected_components(A: Matrix) -> Vector:
     2014.
     """
     n = square(A)
-    sides = [A] if has_symmetric_pattern(A, n) else [A, A.T]
     labels = Vector("INT32" if n <= 2**31 else int, size=n, name="labels")
-    degree = Vector(int, size=n, name="degree")
     labels[:] = 0
     labels << indexunary.rowindex(labels, 0)
-    degree << row_lengths(A)
-    seen = component_of_the_busiest(sides, labels, degree)
-    if seen.nvals:
-        labels(seen.S) << binary.first(labels & seen).reduce(monoid.min).new().value
-    if seen.nvals < n and not (seen.nvals and passed_on(sides, labels, degree, seen)):
-        grown(sides, seen, labels)
+    if rounds_are_cheap() and A.nvals <= THIN * n:
+        one_by_one(binary.first(A | A.T).new(name="both"), labels)
+    else:
+        from_the_busiest([A] if has_symmetric_pattern(A, n) else [A, A.T], labels)
     found = Vector(int, size=n, name="labels")
     found << labels
     return found
+
+
+def from_the_busiest(sides: list, labels: Vector) -> None:
+    """Lower labels, of each vertex its own number, to the least of each component."""
+    n, degree = labels.size, Vector(int, size=labels.size, name="degree")
+    degree << row_lengths(sides[0])
+    seen = component_of_the_busiest(sides, labels, degree)
+    if seen.nvals:
+        labels(seen.S) << binary.first(labels & seen).reduce(monoid.min).new().value
+    if seen.nvals < n and one_side_is_cheap(sides):
+        rest = Vector(labels.dtype, size=n, name="rest")
+        rest(~seen.S) << binary.second(degree & labels)
+        one_by_one(sides[0], rest)
+        labels(rest.S) << rest
+    elif seen.nvals < n and not (seen.nvals and passed_on(sides, labels, degree, seen)):
+        grown(sides, seen, labels)
 
 
 def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vector:
@@ -86,8 +99,8 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
     """
     seen, q = (Vector(bool, size=labels.size, name=name) for name in ("seen", "q"))
     highest = busiest(degree & labels).reduce(monoid.max).new().value
-    n, A, cheap = labels.size, sides[0], one_side_is_cheap(sides)
-    if highest is None or highest >> 32 < BUSY and not cheap:
+    n, A = labels.size, sides[0]
+    if highest is None or highest >> 32 < BUSY:
         return seen
     q[highest & 0xFFFFFFFF] = True
     with loop() as it:
@@ -99,7 +112,7 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
             t(~seen.S, binary.lor) << any_pair[bool](q @ A.T)
             q << t
         it.until(q.nvals == 0)
-        if not cheap:
+        if not one_side_is_cheap(sides):
             it.until(seen.nvals * 2 < binary.min(2.0 ** (it.index + 1) | n))
     return Vector(bool, size=n, name="seen") if q.nvals else seen
 
@@ -114,6 +127,15 @@ busiest = binary.register_anonymous(lambda degree, i: (degree << 32) + i, "busie
 fallen = binary.register_anonymous(lambda x, known: x if x < known else -1, "fallen")
 
 
+def one_by_one(A: Matrix, labels: Vector) -> None:
+    """Lower the labels of a symmetric matrix to the least of each component.
+
+    The vertex of the least label is extended with all that it reaches before any vertex of a greater label.
+    """
+    with fixpoint(window=1, schedule="free"):
+        labels(binary.min) << min_first[labels.dtype](labels @ A)
+
+
 def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool:
     """Lower the labels of vertices that were not seen to the least of each component.
 
@@ -126,11 +148,7 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
     q(~seen.S) << binary.second(degree & labels)
     if q.nvals > n // FEW:
         return False
-    rounds = ROUNDS
-    if q.nvals and one_side_is_cheap(sides):
-        arcs = binary.first(degree & q).reduce(monoid.plus).new().value
-        rounds = 1 << (STEPS * sides[0].nvals // arcs).bit_length() - 1  # few values: loops that are kept serve again
-    with loop(rounds) as it:
+    with loop(ROUNDS) as it:
         t << min_first[dtype](q @ sides[0])
         for side in sides[1:]:
             t(binary.min) << min_first[dtype](q @ side)

@@ -75,7 +75,7 @@ def test_sssp_of_real_graphs(beside, real, name):
     beside(f"{name}, sssp from hub", "cpu:1", lambda: algos.sssp(B, source), peers, rounds=9, least=1)
 
 
-@pytest.mark.parametrize("name", ["rail-world", "luxembourg_osm"])
+@pytest.mark.parametrize("name", ["rail-world", "luxembourg_osm", "osm-andorra"])
 def test_components_of_road_maps(beside, real, name):
     A = real(name, f"{name}, components")
     gb.init("cpu:1")

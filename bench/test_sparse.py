@@ -16,10 +16,11 @@ NAME = "uk-2007-05_100000"
 
 def cases(module: Any, A: Any, n: int) -> dict[str, Any]:
     rng = np.random.default_rng(1)
-    rows, X, d = rng.integers(0, n, 10_000), rng.random((n, 8)), rng.random(n)
+    rows, X, d, columns = rng.integers(0, n, 10_000), rng.random((n, 8)), rng.random(n), rng.integers(0, n, 10_000)
     return {
         "A[i]": lambda: A[17_944],
         "A[rows], 10,000 of them": lambda: A[rows],
+        "A[rows, columns], 10,000 pairs": lambda: A[rows, columns],
         "vstack([A, A])": lambda: module.vstack([A, A]),
         "hstack([A, A])": lambda: module.hstack([A, A]),
         "A @ X, 8 columns": lambda: A @ X,
@@ -54,6 +55,40 @@ def test_mxm(beside, real, rmat, name, devices, least):
     assert abs(mine - S @ S).max() < 1e-9 * mine.max()
     what = f"{name}, mxm, A @ A"
     beside(what, devices, lambda: gb.semiring.plus_times(A @ A).new(), {"SciPy": lambda: S @ S}, rounds=9, least=least)
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
+def test_a_wide_product(beside, devices):
+    """One row with the sparse rows of a matrix of many columns."""
+    rng = np.random.default_rng(1)
+    S, T = rng.random((1, 10)), scipy.sparse.random_array((10, 2**23), density=1e-4, rng=rng, format="csr")
+    S = scipy.sparse.csr_array(S)
+    gb.init(devices)
+    A, B = gb.Matrix.from_scipy_sparse(S), gb.Matrix.from_scipy_sparse(T)
+    mine = gb.semiring.plus_times(A @ B).new().to_scipy_sparse()
+    assert abs(mine - S @ T).max() < 1e-9
+    what, ours = "1 x 10 @ 10 x 2^23, mxm", lambda: gb.semiring.plus_times(A @ B).new()
+    beside(what, devices, ours, {"SciPy": lambda: S @ T}, rounds=9, least=1.0)
+
+
+ROADS = ["rail-world", "luxembourg_osm", "osm-andorra", "email-Enron", NAME]
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
+@pytest.mark.parametrize("name", ROADS)
+def test_mxv(beside, real, name, devices):
+    """A @ x, x full."""
+    S = real(name, f"{name}, y = A @ x").astype(float)
+    x = np.random.default_rng(1).random(S.shape[1])
+    gb.init(devices)
+    A, u, y = gb.Matrix.from_scipy_sparse(S), gb.Vector.from_dense(x), gb.Vector(float, S.shape[0])
+
+    def ours() -> None:
+        y << gb.semiring.plus_times(A @ u)
+
+    ours()
+    assert np.allclose(y.to_dense(0), S @ x)
+    beside(f"{name}, y = A @ x", devices, ours, {"SciPy": lambda: S @ x}, rounds=25, least=1.0)
 
 
 def parts(S: Any, n: int) -> dict[str, Any]:

@@ -298,7 +298,7 @@ def test_connected_components(devices, graph):
 
 @pytest.mark.parametrize("path", [3, 20, 60, 400], ids=lambda length: f"path of {length}")
 @pytest.mark.parametrize("directed", [False, True], ids=["edges", "arcs"])
-def test_components_beside_the_busiest(devices, directed, path):
+def test_components_beside_the_busiest(devices, monkeypatch, directed, path):
     """Few vertices pass their labels on, which a long path takes too many rounds for; of many a forest is made."""
     rng, n, busy = np.random.default_rng(path), 1200, 500
     ids = rng.permutation(n)
@@ -310,6 +310,8 @@ def test_components_beside_the_busiest(devices, directed, path):
     labels = components_of(matrix(graph))
     expected = {v: min(part) for part in nx.weakly_connected_components(digraph(graph)) for v in part}
     assert as_dict(labels) == expected
+    monkeypatch.setattr(sys.modules["algos.components"], "THIN", 0)  # a search first, where rounds are cheap, too
+    assert components_of(matrix(graph)).isequal(labels)
 
 
 def both_ways(graph):

@@ -147,6 +147,7 @@ def matrices() -> list[tuple[str, Spec]]:
     merged.append(Spec(op=binary.minus[FP32], a=FP32, b=INT64, out=FP64, lone="defaults"))
     merged.append(Spec(op=binary.secondj[INT64], a=FP32, b=INT64, out=INT64))
     found += [("move_rows", Spec(a=a, ptr=ptr, iso=ptr == "int64")) for a in UNSIGNED for ptr in ("int32", "int64")]
+    found += [("look_up", Spec(a=a, ptr=ptr)) for a, ptr in ((UNSIGNED[0], "int32"), (UNSIGNED[-1], "int64"))]
     return [*found, ("merge_count", Spec()), *(("merge", spec) for spec in merged)]
 
 

@@ -74,6 +74,46 @@ def test_matrices_are_as_a_dict_is(devices, shape, iso):
     changed(rng, empty, {}, 40)
 
 
+@pytest.mark.parametrize("dtype", ["BOOL", "INT8", "UINT16", "INT32", "UINT64", "FP32", "FP64"])
+@pytest.mark.parametrize("shape", [(40, 9), (1, 70), (70, 2)])
+def test_lists_of_places(devices, dtype, shape):
+    """Values at pairs of rows and columns, unsorted, repeated, counted from the end, beside a dense array."""
+    rng = np.random.default_rng(shape[0])
+    dense = rng.integers(1, 2 if dtype == "BOOL" else 100, shape).astype(gb.dtypes.lookup_dtype(dtype).np_type)
+    held = rng.random(shape) < 0.4
+    held[0, 0], held[-1, -1] = True, False
+    A = gb.Matrix.from_coo(*held.nonzero(), dense[held], dtype=dtype, nrows=shape[0], ncols=shape[1])
+    A[-1, -1] = dense[-1, -1]
+    held[-1, -1] = True
+    del A[0, 0]
+    held[0, 0] = False
+    want = np.where(held, dense, dense.dtype.type(0))
+    for count in (0, 1, 300):
+        i, j = (rng.integers(-n, n, count) for n in shape)
+        for B, key in ((A, (i, j)), (A.T, (j, i))):
+            found = B.get(*key, dense.dtype.type(0))
+            assert found.dtype == dense.dtype and np.array_equal(found, want[i, j])
+    there = np.argwhere(held)[::-1].T
+    assert np.array_equal(A.get(*there.tolist()), dense[tuple(there)])
+    iso = gb.Matrix.from_coo(*held.nonzero(), 1, dtype=dtype, nrows=shape[0], ncols=shape[1])
+    assert np.array_equal(iso.get(*there), np.ones(len(there[0])))
+    assert not gb.Matrix(dtype, *shape).get([0, -1], [0, -1], 0).any()
+
+
+def test_lists_of_places_that_there_are_none_of(devices):
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [1, 2], nrows=2, ncols=3)
+    with pytest.raises(IndexError, match="from -2 to 1"):
+        A.get([0, 2], [0, 0], 0)
+    with pytest.raises(IndexError, match="from -3 to 2"):
+        A.get([0, 1], [0, -4], 0)
+    with pytest.raises(ValueError, match="as many rows as columns"):
+        A.get([0, 1], [0], 0)
+    with pytest.raises(TypeError, match="came 1 of 2"):
+        A.get([0, 1], [1, 1])
+    with pytest.raises(TypeError, match="list of ints"):
+        A.get([0.5], [0], 0)
+
+
 def test_all_entries_may_go_and_come_back(devices):
     A = gb.Matrix.from_coo([0, 1, 1], [1, 0, 2], 2.0, nrows=3, ncols=3)
     for place in list(A):

@@ -181,6 +181,27 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
 
 
+@pytest.mark.parametrize("name", ["min_first", "max_first", "min_plus"])
+@pytest.mark.parametrize("window", [None, 0, 1, 7])
+def test_many_that_wait_from_the_beginning(devices, name, window):
+    """Values that ascend in the list are taken from its front, until one comes back to it; others are searched for."""
+    rng, n = np.random.default_rng(len(name)), 200
+    i, j = rng.integers(0, n, 150), rng.integers(0, n, 150)
+    i, j = np.unique(np.array([(*i, *j), (*j, *i)]), axis=1)
+    weights = rng.integers(0, 5, len(i))
+    arcs = [*zip(i.tolist(), j.tolist(), weights.tolist(), strict=True)]
+    A = gb.Matrix.from_coo(i, j, weights, dtype="INT32", nrows=n, ncols=n)
+    op, total = getattr(semiring, name)["INT32"], np.fmax if name.startswith("max") else np.fmin
+    f = (lambda x, a: x + a) if name == "min_plus" else lambda x, a: x
+    for values in (np.arange(n), np.arange(n)[::-1], rng.integers(0, n, n), np.full(n, 3), np.arange(n) // 9):
+        for ids in (np.arange(n), np.flatnonzero(rng.random(n) < 0.5)):
+            want = improved(total, f, n, dict(zip(ids.tolist(), values[ids].tolist(), strict=True)), arcs, np.ones(n))
+            d = gb.Vector.from_coo(ids, values[ids], dtype="INT32", size=n)
+            with fixpoint(window=window) as it:
+                d(getattr(binary, name[:3])) << op(d @ A)
+            assert dict(zip(*(part.tolist() for part in d.to_coo()), strict=True)) == want and it.converged
+
+
 def test_the_types_of_arguments_are_looked_at_once(monkeypatch):
     """Kernels check their arguments in Python in the first slice of work only, in a new session too."""
     monkeypatch.setattr(gb.settings, "interpret", False)

@@ -134,6 +134,31 @@ def test_move_rows(pair, dtype, wide, iso):
             same(ours["out_vals"], theirs["out_vals"])
 
 
+@pytest.mark.parametrize(("dtype", "wide", "stride"), [(UINT8, "int32", 1), (UINT64, "int64", 0)])
+def test_look_up(pair, dtype, wide, stride):
+    for n, m, hubs in MATRIX_SHAPES:
+        rng = rng_of("look up", n, m)
+        A = Csr(rng, n, Map(m), INT64, hubs, wide, wide)
+        count = 3 * n if len(A.cols) else 0
+        spread = np.concatenate([A.cols, A.cols + 1])[:count]
+        slots = rng.integers(0, max(n, 1), len(spread))
+        ours, theirs = pair.run(
+            "look_up",
+            Spec(a=dtype, ptr=wide, idx=wide),
+            n=len(slots),
+            slots=slots,
+            columns=spread.astype(np.int64),
+            indptr=A.indptr,
+            cols=A.cols,
+            avals=A.vals.astype(dtype.np_type),
+            astride=stride,
+            out_found=np.zeros(len(slots), bool),
+            out_vals=np.zeros(len(slots), dtype.np_type),
+        )
+        same(ours["out_found"], theirs["out_found"])
+        same(ours["out_vals"], theirs["out_vals"])
+
+
 @pytest.mark.parametrize("lone", ["", "defaults"])
 @pytest.mark.parametrize("op", [None, binary.minus[FP64], binary.firstj[INT64]], ids=repr)
 @pytest.mark.parametrize("keep", [k.A_ONLY | k.B_ONLY | k.BOTH, k.BOTH, k.A_ONLY | k.BOTH, k.B_ONLY, k.A_ONLY])

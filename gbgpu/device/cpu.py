@@ -99,7 +99,7 @@ class CpuDevice:
         return np.array([_BITS[words.view(np.uint8)].sum(dtype=np.int64)])
 
     def has_empty(self, indptr: np.ndarray) -> bool:
-        return bool((np.diff(indptr) == 0).any())
+        return bool((indptr[1:] == indptr[:-1]).any())
 
     def longest(self, indptr: np.ndarray) -> int:
         return int(np.diff(indptr).max(initial=0))
@@ -132,15 +132,16 @@ class CpuDevice:
         total = int(np.count_nonzero(keep))
         if total == n:
             return indptr.astype(np.int64), total, list(arrays)
-        some, found, at = indptr[1:] > indptr[:-1], [np.empty(total, array.dtype) for array in arrays], 0
-        lengths = np.zeros(len(some), np.int64)
-        lengths[some] = np.add.reduceat(keep, indptr[:-1][some], dtype=np.int64)
+        bits = np.packbits(keep, bitorder="little")  # counting those of bytes is quicker than row by row
+        byte, below = indptr >> 3, (1 << (indptr & 7)) - 1
+        offsets = self.offsets(_BITS[bits])[byte] + _BITS[np.append(bits, np.uint8(0))[byte] & below]
+        found, at = [np.empty(total, array.dtype) for array in arrays], 0
         for lo in range(0, n, PIECE):
             ids = np.flatnonzero(keep[lo : lo + PIECE])  # ten times faster than keep as an index
             for array, out in zip(arrays, found, strict=True):
                 np.take(array[lo:], ids, out=out[at : at + len(ids)], mode="clip")
             at += len(ids)
-        return self.offsets(lengths), total, found
+        return offsets, total, found
 
     def is_line(self, indptr: np.ndarray, cols: np.ndarray, first: int) -> bool:
         line = np.arange(len(indptr))

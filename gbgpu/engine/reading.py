@@ -17,6 +17,7 @@ from ..modes import Changed, Threads, restored
 from . import build
 from .context import Context
 from .dry import known
+from .matrix.elements import elements
 from .near import near_matrix
 from .plan import Step
 
@@ -216,24 +217,30 @@ class Reading(Context):
         return ids[order], vals[order]
 
     @memory_checked
-    def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def matrix_to_host(self, matrix: Any, bare: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
         self.room(matrix.shape[0] + self.nvals(matrix), READ, matrix)
-        return self.store_to_host(self.matrix_store(matrix))
+        return self.store_to_host(self.matrix_store(matrix), bare)
 
-    def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """CSR of a matrix, columns as user ids."""
+    def store_to_host(self, store: MatrixStore, bare: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
+        """CSR of a matrix, columns as user ids; `bare`: None in place of these, if each row has all of them or none."""
         store = near_matrix(self, store)
-        indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
-        for given, block in zip(self.devices, store.blocks, strict=False):
-            offsets, *entries = _read_block(self.home if given.kind == "remote" else given, store, block)
-            indptrs.append(offsets[1:] + above)
-            above += block.nnz
-            cols.append(entries[0])
-            vals.append(entries[1])
-        indptr, values = np.concatenate(indptrs), np.concatenate(vals)
-        ids = np.concatenate(cols).astype(np.int64, copy=False)
         rowmap, colmap = store.rowmap, store.colmap
-        if rowmap.order is None and colmap.order is None:
+        straight = rowmap.order is None and colmap.order is None
+        indptrs, vals, above = [np.zeros(1, np.int64)], [], 0
+        held = [
+            (self.home if given.kind == "remote" else given, block)
+            for given, block in zip(self.devices, store.blocks, strict=False)
+        ]
+        for device, block in held:
+            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
+            vals.append(_read_values(device, store, block))
+            above += block.nnz
+        indptr, values = np.concatenate(indptrs), vals[0] if len(vals) == 1 else np.concatenate(vals)
+        if bare and straight and np.count_nonzero(indptr[1:] > indptr[:-1]) * colmap.n == above:
+            return indptr, None, values
+        cols = [colmap.users(device.get(block.cols[: block.nnz])) for device, block in held]
+        ids = np.concatenate(cols).astype(np.int64, copy=False)
+        if straight:
             return indptr, ids, values
         rows = np.repeat(np.arange(rowmap.n) if rowmap.order is None else rowmap.order, np.diff(indptr))
         return build.sorted_matrix(rowmap.n, colmap.n, rows, ids, values, False, None)
@@ -249,7 +256,8 @@ class Reading(Context):
             device = self.devices[task.device]
             if device.kind == "remote":
                 continue
-            offsets, cols, vals = _read_block(device, store, block)
+            offsets, cols = device.get(block.indptr).astype(np.int64), colmap.users(device.get(block.cols))
+            vals = _read_values(device, store, block)
             rows = np.repeat(np.arange(block.n), np.diff(offsets)) + rowmap.bounds[task.block]
             found.append((rows if rowmap.order is None else rowmap.order[rows], cols, vals))
         rows, cols, vals = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -286,6 +294,15 @@ class Reading(Context):
         value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
         return self.allgather(owner, value, "one value")[0]
 
+    @memory_checked
+    def elements(self, matrix: Any, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether a matrix has an entry at each place (i[k], j[k]), and its value, or 0."""
+        self.check()
+        if self.dry:
+            return np.zeros(len(i), np.bool_), np.zeros(len(i), matrix.dtype.np_type)
+        self.raise_watched(reading=True)
+        return elements(self, self.matrix_store(matrix), i, j)
+
     def settle(self, scalar: Any) -> Any:
         """The value of a computed scalar, read unless another thread did."""
         with self.lock:
@@ -304,8 +321,7 @@ class Reading(Context):
         return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
 
 
-def _read_block(device: Device, store: MatrixStore, block: MatrixBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row offsets, columns as user ids, values) of a block, on the host."""
+def _read_values(device: Device, store: MatrixStore, block: MatrixBlock) -> np.ndarray:
+    """The values of a block, one for each entry, on the host."""
     held = device.get(block.vals)
-    vals = np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]
-    return device.get(block.indptr).astype(np.int64), store.colmap.users(device.get(block.cols)), vals
+    return np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]

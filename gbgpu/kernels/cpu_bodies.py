@@ -317,9 +317,26 @@ BODIES = {
             for q in range(end - begin):
                 out_cols[to + q] = names[np.uintp(cols[begin + q])]
         else:
+            {both}
             for q in range(end - begin):
                 out_cols[to + q] = cols[begin + q]
         {values}
+""",
+    "look_up": """
+    for k in range(n):
+        r, c = np.intp(slots[k]), columns[k]
+        low, last = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+        high = last
+        while low < high:
+            middle = (low + high) >> ONCE
+            if cols[middle] < c:
+                low = middle + ONCE
+            else:
+                high = middle
+        hit = low < last and cols[low] == c
+        out_found[k] = hit
+        if hit:
+            out_vals[k] = avals[low * np.uintp(astride)]
 """,
     "merge_count": """
     for r in range(n):

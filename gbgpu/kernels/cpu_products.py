@@ -80,11 +80,34 @@ if spread:
     continue
 """
 
+# All terms of all rows, where nothing ends a row: what is decided for each row takes as long as a short row itself.
+ALL_TERMS = """
+if full and not flags & MASKED and {strides}:
+    for w in range((n + 63) >> 6):
+        first, bits = w << 6, np.int64(0)
+        for r in range(first, min(first + 64, n)):
+            begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+            acc = START
+            for e in range(begin, end):
+                c = np.uintp(cols[e])
+                acc = add(acc, {value})
+            out_vals[r] = acc
+            bits |= np.int64(begin != end) << (r - first)
+        out_words[w] = bits
+        found += popcount(bits)
+    count[0] += found
+    if flags & TRACE:
+        stats[0] += np.int64(indptr[n]) - np.int64(indptr[0])
+        stats[1] += n
+    return
+"""
+
 BODIES = {
     "pull": """
     full = flags & XFULL
     found, edges, rows = 0, 0, 0
     {iso_value}
+    {all_terms}
     for w in range((n + 63) >> 6):
         first = w << 6
 {ALLOW}
@@ -320,6 +343,7 @@ def product(kind, spec, parts):
         load.append(f"once = {value}")
         value = "once"
     names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
+    names["all_terms"] = ""
     if monoid.is_any or spec.iso:
         scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
         loop = fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
@@ -350,6 +374,7 @@ def product(kind, spec, parts):
             sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
+            all_terms="" if stop else fill(ALL_TERMS, _of_strides_1(value)),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     return names
@@ -357,11 +382,17 @@ def product(kind, spec, parts):
 
 def _full_loop(value, stop):
     """All terms of a row of pull when x is full; strides of one spare multiplications."""
-    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
-    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
+    strides, plain = _of_strides_1(value).values()
     loop = "    for e in range(begin, end):\n        c = np.uintp(cols[e])\n        acc = add(acc, {value})\n"
     loop += stop and f"        {stop.format(pad='            ')}\n"
     return f"if {strides}:\n{loop.format(value=plain)}else:\n{loop.format(value=value)}hit = True"
+
+
+def _of_strides_1(value):
+    """The condition on which a term is so, and the term."""
+    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
+    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
+    return {"strides": strides, "value": plain}
 
 
 def combine(kind, spec, parts):

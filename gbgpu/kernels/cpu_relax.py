@@ -3,7 +3,8 @@
 One thread does all of one device. Vertices of a window wait in a ring, first in first out. Those beyond its limit wait
 in a list, which is gone through when the ring is empty. A vertex is in each at most once, so that both have room for
 all. Of those that wait, one that improves again keeps its place; one that comes into the window leaves the list at the
-next look.
+next look. As long as the list is as it was given, and its values ascend, a window begins at `front`, before which none
+waits: labels of components, which all vertices have, are then looked at once and not in each window.
 """
 
 from math import isnan
@@ -22,7 +23,7 @@ BODIES = {
                     bits[r >> 6] |= np.int64(1) << np.int64(r & 63)
             else:
                 best[r] = START
-    low, room = START, len(far)
+    low, last, room = START, START, len(far)
     for q in range(count[0]):
         r = np.intp(slots[q])
         best[r] = xvals[q * xstride]
@@ -31,6 +32,9 @@ BODIES = {
             far[q] = r
             queued[r] = LISTED | WAITS
             low = add(low, best[r])
+            if q > 0 and beyond(last, best[r]):
+                progress[8] = UNORDERED
+            last = best[r]
     if count[0] > room:
         progress[6] = CROWDED
     progress[1] = min(count[0], room)
@@ -42,15 +46,20 @@ BODIES = {
     edges, extended, improved, begun, ended = np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
     masked, windowed, told = flags & MASKED, flags & WINDOWED, touched_count[0]
     flip = 0 if flags & COMPLEMENT else -1
+    front = UNORDERED if SPREAD else np.intp(progress[8])
     while ended == 0 and edges < most:
         if waiting == 0:
-            if far_count == 0:
-                ended = CONVERGED
+            while 0 <= front < far_count and queued[far[front]] & WAITS == 0:
+                front += 1
+            if far_count == 0 or front == far_count:
+                ended, far_count = CONVERGED, 0
             elif windows != 0 and begun == windows:
                 break
             else:
                 low, kept, at = START, 0, 0
-                for q in range(far_count):
+                if front != UNORDERED:
+                    low, kept = best[first + np.intp(far[front])], far_count
+                for q in range(far_count if front == UNORDERED else 0):
                     r = np.intp(far[q])
                     if queued[r] & WAITS:
                         low = add(low, best[first + r])
@@ -66,7 +75,7 @@ BODIES = {
                         if beyond(low, limits[0]):  # it wrapped
                             limits[0] = START
                 limit, lowest, kept = limits[0], START, 0
-                for q in range(far_count):
+                for q in range(far_count if front == UNORDERED else 0):
                     r = np.intp(far[q])
                     if beyond(best[first + r], limit):
                         far[kept] = r
@@ -77,7 +86,17 @@ BODIES = {
                         queued[r] = RINGED
                         near[waiting] = r
                         waiting += 1
-                far_count = kept
+                if front == UNORDERED:
+                    far_count = kept
+                while 0 <= front < far_count:  # these stay in the list, where they wait no more
+                    r = np.intp(far[front])
+                    if queued[r] & WAITS:
+                        if beyond(best[first + r], limit):
+                            break
+                        queued[r] = RINGED | LISTED
+                        near[waiting] = r
+                        waiting += 1
+                    front += 1
                 begun += 1
                 if wide != 0 and waiting > wide:
                     ended = WIDE
@@ -126,7 +145,7 @@ BODIES = {
                     if was & LISTED == 0:
                         far[far_count] = to
                         far_count += 1
-                    queued[to] = was | LISTED | WAITS
+                    queued[to], front = was | LISTED | WAITS, UNORDERED
                     if SPREAD:
                         lowest = add(lowest, made)
                 else:
@@ -142,7 +161,7 @@ BODIES = {
     progress[3] += extended
     progress[4] += edges - extended
     progress[5] += improved
-    progress[6], progress[7] = ended, at
+    progress[6], progress[7], progress[8] = ended, at, front
 """,
     "relax_receive": """
     far_count, lowest = progress[1], limits[2]
@@ -185,6 +204,7 @@ JUDGES = f"""
 CONVERGED, WIDE, CROWDED = {CONVERGED}, {WIDE}, {CROWDED}
 # Where a vertex is: in the ring, in the list of those beyond the limit; and whether it waits there.
 RINGED, LISTED, WAITS = 1, 2, 4
+UNORDERED = -1  # in place of the front
 
 
 def beyond(value, limit):

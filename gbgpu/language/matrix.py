@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from ..errors import message
 from . import compose, formatting
 from .arrays import checked_ids, checked_size, checked_values
@@ -104,6 +106,10 @@ class Matrix(MatrixFace, MatrixConstructors):
     def _at(self, where: tuple[int, int]) -> Any:
         return self._session.element(self, where)
 
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found: tuple[np.ndarray, np.ndarray] = self._session.elements(self, i, j)
+        return found
+
     def resize(self, nrows: int, ncols: int) -> None:
         """Change the shape in place; entries outside it are dropped.
 
@@ -159,6 +165,9 @@ class TransposedMatrix(MatrixFace, Transposed):
 
     def _at(self, where: tuple[int, int]) -> Any:
         return self.matrix.get(*where[::-1])
+
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.matrix._at_places(j, i)
 
     def __reduce__(self) -> Any:
         return getattr, (self.matrix, "T")

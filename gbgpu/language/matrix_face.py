@@ -11,6 +11,7 @@ from . import compose
 from .arrays import checked_size, filled
 from .expr import Expression, aggregator_of, reduction
 from .handle import Readable
+from .index import checked, listed
 from .infix import product
 from .recording import known, later
 from .typed import elementwise, row_reducer
@@ -28,26 +29,33 @@ class MatrixFace(Readable):
 
     # -- reading
 
-    def get(self, row: int, col: int, default: Any = None) -> Any:
-        """The value at (row, col), or `default` if there is no entry.
+    def get(self, row: Any, col: Any, default: Any = None) -> Any:
+        """The value at (row, col), or `default` if there is no entry; of two lists, the values at their pairs.
 
         Parameters
         ----------
-        row, col : int
-            Indices; negative ones count from the end.
+        row, col : int or list or array of int
+            Indices, as many rows as columns; negative ones count from the end.
         default : object
             What to return if there is no entry.
 
         Returns
         -------
-        scalar
-            The value as a Python number. While a loop is recorded, a recorded scalar.
+        scalar or numpy.ndarray
+            The value as a Python number; while a loop is recorded, a recorded scalar. Of lists, the values at
+            (row[k], col[k]).
 
         Raises
         ------
         IndexError
             If an index is out of range.
+        ValueError
+            If the lists have different lengths.
+        TypeError
+            If a place of lists has no entry, and no `default` is given.
         """
+        if np.ndim(row) or np.ndim(col):
+            return self._listed(row, col, default)
         found = later(self, self.dtype, f"element ({row}, {col})", lambda: self.get(row, col, default))
         if found is not None:
             return found
@@ -57,13 +65,25 @@ class MatrixFace(Readable):
     def _at(self, where: tuple[int, int]) -> Any:
         raise NotImplementedError
 
+    def _listed(self, row: Any, col: Any, default: Any) -> np.ndarray:
+        i, j = (checked(listed(ids), n) for ids, n in zip((row, col), self.shape, strict=True))
+        if len(i) != len(j):
+            raise ValueError(message("as many rows as columns", f"{len(i)} and {len(j)}", "A[rows, columns]: a block"))
+        found, vals = self._at_places(i, j)
+        if default is None and not found.all():
+            raise TypeError(message("a default, since some entries are missing", f"{found.sum()} of {len(i)}"))
+        return vals if default is None else np.where(found, vals, default)
+
+    def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
     def __contains__(self, key: Any) -> bool:
         if not isinstance(key, tuple) or len(key) != 2:
             raise TypeError(message("(row, column), two ints", repr(key), "(i, j) in A"))
         return known(self.get(*key)) is not None
 
-    def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
+    def _csr(self, dtype: Any = None, bare: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
+        indptr, cols, vals = self._session.matrix_to_host(self._materialized(), bare)  # type: ignore[attr-defined]
         return indptr, cols, vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -209,11 +229,13 @@ class MatrixFace(Readable):
         OutOfMemory
             If the host has no room for the array.
         """
-        indptr, cols, vals = self._csr(dtype)
-        lengths, m = np.diff(indptr), self.shape[1]
-        rows = np.flatnonzero(lengths)
-        if len(rows) * m == len(vals):  # whole rows
-            return filled(self.shape, (rows,), vals.reshape(len(rows), m), fill_value, dtype)
+        indptr, cols, vals = self._csr(dtype, bare=True)
+        if len(vals) == self.shape[0] * self.shape[1]:
+            return filled(self.shape, (), vals, fill_value, dtype)
+        lengths = np.diff(indptr)
+        if cols is None:  # whole rows
+            rows = np.flatnonzero(lengths)
+            return filled(self.shape, (rows,), vals.reshape(len(rows), self.shape[1]), fill_value, dtype)
         return filled(self.shape, (np.repeat(np.arange(len(lengths)), lengths), cols), vals, fill_value, dtype)
 
     # -- products, reductions, compositions

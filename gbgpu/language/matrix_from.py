@@ -399,8 +399,8 @@ class MatrixConstructors(Tensor):
         if missing_value is None and isinstance(array, np.ndarray):
             matrix, (n, m) = cls(array.dtype, *array.shape, name=name), array.shape
             vals = np.array(array, matrix.dtype.np_type).reshape(-1)
-            offsets = np.arange(n + 1) * m
-            matrix._session.build_csr(matrix, offsets, np.tile(np.arange(m), n), vals, False, trusted=True)
+            columns = np.broadcast_to(np.arange(m, dtype=np.int32 if m < 2**31 else np.int64), (n, m)).flatten()
+            matrix._session.build_csr(matrix, np.arange(n + 1) * m, columns, vals, False, trusted=True)
             return matrix
         i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
         return cls.from_coo(i, j, array[i, j], nrows=array.shape[0], ncols=array.shape[1], name=name)

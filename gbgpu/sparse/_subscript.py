@@ -57,16 +57,8 @@ class Subscripts:
         return found if new is None or new == shape else found.reshape(new).asformat(self.format)
 
     def _elements(self, i: np.ndarray, j: np.ndarray) -> Any:
-        """The elements (i[k], j[k]). Found on the host, among the entries of these rows."""
-        rows, place = np.unique(i, return_inverse=True)
-        row, col, vals = self._A[rows, :].new().to_coo() if len(rows) else (np.zeros(0, np.int64),) * 3
-        n = self._shape2[1]
-        at, wanted = row * n + col, place.reshape(i.shape) * n + j
-        place = np.minimum(np.searchsorted(at, wanted), max(len(at) - 1, 0))
-        found = np.zeros(i.shape, self.dtype)
-        if len(at):
-            hit = at[place] == wanted
-            found[hit] = vals[place[hit]]
+        """The elements (i[k], j[k])."""
+        found = self._A.get(i.reshape(-1), j.reshape(-1), self.dtype.type(0)).reshape(i.shape)
         if i.ndim == 2 or self.format == "coo" or not i.size:
             one = i.ndim == 1 and self.ndim == 2 and self._classes is array_classes
             return self._classes["coo" if one else self.format](found)
@@ -247,7 +239,8 @@ def _key(k: Any, n: int) -> Any:
     array = array.astype(np.int64) if array.size == 0 else array
     if array.dtype.kind not in "iu" or array.ndim > 2:
         raise IndexError(f"Index must be an int, a slice, or an array of ints; came {k!r}")
-    if array.size and not (-n <= int(array.min()) and int(array.max()) < n):
+    least = int(array.min()) if array.size else 0
+    if array.size and not (-n <= least and int(array.max()) < n):
         raise IndexError(f"index ({k if array.ndim == 0 else array.max()}) out of range for {n}")
-    ids = np.where(array < 0, array + n, array).astype(np.int64)
-    return int(ids) if ids.ndim == 0 else ids
+    ids = np.where(array < 0, array + n, array) if least < 0 else array
+    return int(ids) if ids.ndim == 0 else ids.astype(np.int64)

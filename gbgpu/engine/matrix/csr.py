@@ -78,8 +78,7 @@ def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
         begin, end = int(indptr[0]), int(indptr[-1])
         vals = rows.vals[begin:end].copy() if rows.stride else rows.vals
         return Rows(indptr - begin, rows.cols[begin:end].copy(), vals, rows.stride)
-    lengths = device.xp.where(slots >= 0, rows.indptr[slots + 1] - rows.indptr[slots], 0).astype(np.int64, copy=False)
-    indptr, total = offsets(device, lengths)
+    indptr, total = offsets(device, rows.indptr[1:][slots] - rows.indptr[slots])  # -1, the last of both, gives 0
     cols = device.empty(total, rows.cols.dtype)
     vals = device.empty(total, rows.vals.dtype) if rows.stride else None
     move_rows(session, device, rows, slots, indptr[:-1], cols, vals)
@@ -92,14 +91,15 @@ def move_rows(
     """Put row slots[k] of `rows` at begins[k] and on of `cols` and (unless None) `vals`; `names`: the new ids of all
     columns."""
     size, iso = rows.vals.itemsize, vals is None
-    spec = Spec(a=_BITS[size], ptr=rows.indptr.dtype.name, idx=rows.cols.dtype.name, iso=iso)
+    ptr, idx = (f"int{8 * ids.itemsize}" for ids in (rows.indptr, rows.cols))  # a dtype's name takes microseconds
+    spec = Spec(a=BITS[size], ptr=ptr, idx=idx, iso=iso)
     old, new = (x.view(f"u{size}") for x in (rows.vals, rows.vals if iso else vals))
     ids = cols if names is None else names
     kernel = session.kernels.get("move_rows", spec)
     kernel(len(slots), slots, rows.indptr, rows.cols, old, rows.stride, ids, int(names is not None), begins, cols, new)
 
 
-_BITS = {
+BITS = {
     dtype.np_type.itemsize: dtype for dtype in UNSIGNED
 }  # values that only move are the bits that they are made of
 

@@ -1,4 +1,5 @@
-"""Single entries that are set or deleted: a matrix keeps a log of them, and takes them all in one pass."""
+"""Single entries that are set or deleted: a matrix keeps a log of them, and takes them all in one pass. And those of a
+list of places, which are looked up in one pass, too."""
 
 from typing import Any
 
@@ -7,6 +8,32 @@ import numpy as np
 from ...device.base import Device
 from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
 from ...distribute.rowmap import Task
+from ...kernels.interface import Spec
+from .csr import BITS
+
+
+def elements(session: Any, store: MatrixStore, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(whether there is an entry, its value or 0) at each place (i[k], j[k]), on the host."""
+    map, size = store.rowmap, store.dtype.np_type.itemsize
+    rows, columns = map.slots(i), store.colmap.slots(j)
+    mine: list[Any] = [slice(None)] if map.p == 1 else map.by_owner(rows)
+    kernel = session.kernels.get("look_up", Spec(a=BITS[size], ptr=store.ptr, idx=store.idx))
+
+    def work(task: Task) -> tuple[np.ndarray, np.ndarray]:
+        b, device, block = task.block, session.devices[task.device], store.blocks[task.block]
+        (indptr, cols, held, stride), asked = block.csr, columns[mine[b]]
+        found, vals = device.zeros(len(asked), np.bool_), device.zeros(len(asked), f"u{size}")
+        if len(asked):
+            places = device.put(rows[mine[b]] - map.first_slot(b)), device.put(asked)
+            kernel(len(asked), *places, indptr, cols, held.view(f"u{size}"), stride, found, vals)
+        return device.get(found), device.get(vals).view(store.dtype.np_type)
+
+    seconds = len(i) * session.kernels.costs.row
+    parts = session.allgather(map.tasks, session.over(map.tasks, work, seconds / map.p), "values of a list of places")
+    found, vals = np.empty(len(i), np.bool_), np.empty(len(i), store.dtype.np_type)
+    for places, part in zip(mine, parts, strict=True):
+        found[places], vals[places] = part
+    return found, vals
 
 
 def with_elements(session: Any, store: MatrixStore, log: dict[tuple[int, int], Any]) -> MatrixStore:

@@ -26,8 +26,9 @@ from ..plan import is_idempotent
 from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
 from .plan import Multiply
 
-WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
+WIDE = 1 << 20  # columns from which a mark for each may cost more than a table
 SHORT = 1 << 10
+BARE = 64  # columns for each term from which to clear a place for each takes longer than a table
 TERMS = 1 << 26  # made at a time by `sort`
 ROOM = 1 << 26  # entries that `rows` and `hash` make room for at first, if there may be as many
 
@@ -87,8 +88,10 @@ def _cheapest(
         return "dot" if held is not None else "sort"
     if inside:
         return "dot"
-    short = a.nvals * b.nvals / max(expr.right.shape[0], 1) < SHORT * max(expr.left.shape[0], 1)
-    return "hash" if expr.right.shape[1] >= WIDE and short else "rows"
+    (n, inner), width = expr.left.shape, expr.right.shape[1]
+    terms = a.nvals * b.nvals / max(inner, 1)
+    short = width >= WIDE << 4 and terms < SHORT * max(n, 1)
+    return "hash" if short or width >= WIDE and terms * BARE < width else "rows"
 
 
 def _dot_cost(expr: Any, b: MatrixStore, held: MatrixStore) -> float:
@@ -300,12 +303,14 @@ class Product:
         return device.xp.diff(whole.indptr).astype(np.int64)[cols]
 
     def _dense(self, b: int) -> tuple[Rows, Any]:
-        device, operands, tables, _ = self._operands(b)
+        device, operands, tables, whole = self._operands(b)
         m, xp = self.colmap.n, device.xp
         out, total = offsets(device, (xp.diff(operands[1]) > 0) * m)
         vals = device.empty(1 if self.iso else max(total, 1), self.op.return_type.np_type)
         kernel = self.session.kernels.get("mxm_dense", self.spec)
         kernel(*operands, m, *tables, out, vals)
+        if total <= len(whole.cols):  # each row has the same columns, as has each of B
+            return Rows(out, whole.cols[:total], vals, 0 if self.iso else 1), None
         slots = device.put(np.sort(self.colmap.slots(np.arange(m))).astype(self.colmap.slot_type()))
         return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1), None
 

@@ -183,7 +183,7 @@ def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore 
     def part(task: Task) -> Rows:
         b = task.block
         device, held = session.devices[b], own(store, b)
-        table = device.xp.full(max(store.colmap.nslots, 1), -1, np.int64)
+        table = device.xp.full(max(store.colmap.nslots, 1), -1, colmap.slot_type())
         table[ids.all(b)] = device.put(colmap.slots(np.arange(len(index))))
         cols = table[held.cols]
         return keep_entries(device, held._replace(cols=cols), cols >= 0)
