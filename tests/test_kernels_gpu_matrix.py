@@ -146,7 +146,7 @@ def test_look_up(pair, dtype, wide, stride):
             "look_up",
             Spec(a=dtype, ptr=wide, idx=wide),
             n=len(slots),
-            slots=slots,
+            rows=slots,
             columns=spread.astype(np.int64),
             indptr=A.indptr,
             cols=A.cols,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from types import SimpleNamespace
 
 import pytest
 from test_cuda_compile import INSTANCES
 
 from gbgpu.device import nvrtc
-from gbgpu.kernels import cpu_source, gpu
+from gbgpu.kernels import cpu_source, gpu, gpu_launch
 from gbgpu.kernels.gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES
 from gbgpu.kernels.kinds import CONSTANTS, KINDS, argument
@@ -93,3 +94,11 @@ def test_what_kernels_write():
     assert results["combine"] == ["acc_vals", "acc_words", "touched", "touched_count"]
     assert results["apply"] == ["out_vals"] and results["frontier_edges"] == ["out"]
     assert all(results.values())
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in INSTANCES} - {*gpu.ABSENT}))
+def test_every_kind_has_what_starts_it_on_gpus(kind):
+    """How many threads a call can use is known by the names of its arguments."""
+    spec = next(spec for each, spec in INSTANCES if each == kind)
+    device = SimpleNamespace(launch=None, processors=1, fit=lambda *_: 1)
+    assert callable(gpu_launch.launcher(None, device, lambda name: name, kind, spec))

@@ -324,7 +324,7 @@ BODIES = {
 """,
     "look_up": """
     for k in range(n):
-        r, c = np.intp(slots[k]), columns[k]
+        r, c = np.intp(rows[k]), columns[k]
         low, last = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
         high = last
         while low < high:

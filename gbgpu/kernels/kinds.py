@@ -201,9 +201,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "move_rows": (
         *("n", "slots: i64 *", *_CSR, "names", "renamed", "out_begins", "out out_cols", "out out_vals: T_A *"),
     ),
-    # What a matrix has in row slots[k] and the column with slot `columns[k]`; out_vals keeps what it has where that is
+    # What a matrix has in row `rows[k]` and the column with slot `columns[k]`; out_vals keeps what it has where that is
     # no entry. Values are only moved, as by move_rows.
-    "look_up": ("n", "slots: i64 *", "columns: i64 *", *_CSR, "out out_found", "inout out_vals: T_A *"),
+    "look_up": ("n", "rows: i64 *", "columns: i64 *", *_CSR, "out out_found", "inout out_vals: T_A *"),
     # -- products of matrices: rows of A on this device, all rows of B (by slot). op: TypedSemiring; a, b: types of A
     # and B. k* translate inner slots, j* column slots. `marks`: workspace as mxm_room says;
     # nothing for backends without "rows".

@@ -1,7 +1,7 @@
-KERNEL look_up(i64 n, const i64 *slots, const i64 *columns, const PTR *indptr, const IDX *cols, const T_A *avals,
+KERNEL look_up(i64 n, const i64 *rows, const i64 *columns, const PTR *indptr, const IDX *cols, const T_A *avals,
                i64 astride, bool *out_found, T_A *out_vals) {
     for (i64 k = thread_id(); k < n; k += thread_count()) {
-        const i64 r = load(slots + k), c = load(columns + k), last = load(indptr + r + 1);
+        const i64 r = load(rows + k), c = load(columns + k), last = load(indptr + r + 1);
         i64 low = load(indptr + r), high = last;
         while (low < high) {
             const i64 middle = (low + high) / 2;
