@@ -8,6 +8,8 @@ import numpy as np
 from gbgpu import Matrix, Vector, agg, binary, indexunary, settings
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 
+THIN = 4  # mean arcs of a vertex up to which CPU devices take less time without rounds: road maps, sparse random graphs
+
 
 def square(A: Any) -> int:
     """The number of vertices; TypeError if A is no Matrix, DimensionMismatch if it is not square."""
@@ -95,10 +97,23 @@ def rounds_are_cheap() -> bool:
     return session.home.kind == "cpu" and session.ranks is None
 
 
+def is_thin(A: Matrix) -> bool:
+    """Whether vertices have few arcs, so that frontiers are small, or last for many rounds."""
+    return A.nvals <= THIN * A.nrows
+
+
 def without_rounds(A: Matrix, search: bool = False) -> bool:
     """Whether `gb.fixpoint` is predicted to take less time than rounds. `search`: than those of a search, which look at
     no arc twice: where rounds are cheap, they are quicker."""
     return not (search and rounds_are_cheap()) and settings.session().free(A)
+
+
+def levels_without_rounds(A: Matrix) -> bool:
+    """The same of a search for levels alone: several CPU devices meet in each of its rounds."""
+    session = settings.session()
+    if rounds_are_cheap():
+        return len(session.devices) > 1 and is_thin(A) and session.free(A)
+    return without_rounds(A, search=True)
 
 
 def row_lengths(A: Matrix) -> Any:

@@ -24,14 +24,13 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import rounds_are_cheap, row_lengths, square
+from algos._inputs import is_thin, rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, indexunary, loop, monoid, program, replace, select
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
-THIN = 4  # mean arcs of a vertex up to which no search is worth while where rounds are cheap
 FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds
 SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
@@ -67,7 +66,7 @@ def connected_components(A: Matrix) -> Vector:
     labels = Vector("INT32" if n <= 2**31 else int, size=n, name="labels")
     labels[:] = 0
     labels << indexunary.rowindex(labels, 0)
-    if rounds_are_cheap() and A.nvals <= THIN * n:
+    if rounds_are_cheap() and is_thin(A):
         one_by_one(binary.first(A | A.T).new(name="both"), labels)
     else:
         from_the_busiest([A] if has_symmetric_pattern(A, n) else [A, A.T], labels)

@@ -38,14 +38,14 @@ SMALL = ("email-Enron", "soc-Slashdot0902", "uk-2007-05_100000")
 REAL = (*SMALL, "osm-andorra", "rail-world")  # which the project does not ship: where --data has them
 # Milliseconds to reach on an H200, by graph and step.
 TARGETS = {
-    "rmat22": (0.60, 11, 11, 0.65, 1.0, 8, 2.5, 90, 20, None, 0.9, 25, 60, 20),
-    "kron21": (0.80, 14, 10.5, 0.45, 0.8, 8, 2.8, 220, 28, None, 0.7, 30, 70, 30),
-    "rmat24": (3.6, 60, 50, 1.5, 2.6, 24, 5, 480, 80, None, 2.2, 80, 100, 60),
-    "urand23": (2.4, 48, 20, 1.3, 2.0, 30, 2.5, 45, 40, None, 2.0, 60, 12, 40),
-    "road24m": (0.26, 7, 22, 60, None, 500, 8, 6, 10, None, 75, 500, 5, 4),
-    "road2m": (None, None, 3.0, 16, None, 60, 1.2, None, None, None, 20),
-    "luxembourg_osm": (None, None, None, None, None, 25, 1.5),
-    **dict.fromkeys(SMALL, (None, 0.8, 2.2, 0.35, None, 3, 1.5, 1.5)),
+    "rmat22": (0.50, 9.5, 11, 0.38, 1.0, 8, 2, 70, 20, None, 0.9, 25, 40, 30),
+    "kron21": (0.52, 11, 10.5, 0.30, 0.8, 8, 2, 150, 28, None, 0.7, 30, 40, 40),
+    "rmat24": (2.0, 42, 50, 0.85, 2.6, 24, 3.5, 400, 80, None, 2.2, 80, 90, 90),
+    "urand23": (2.4, 48, 20, 1.2, 2.0, 30, 2.2, 35, 40, None, 2.0, 60, 14, 40),
+    "road24m": (0.26, 7, 22, 26, None, 26, 4.5, 2, 10, None, 75, 500, 8, 6),
+    "road2m": (None, None, 3.0, 6, None, 7.5, 0.8, None, None, None, 20),
+    "luxembourg_osm": (None, None, None, 2.2, None, 3, 1.5),
+    **dict.fromkeys(SMALL, (None, 0.75, 2.2, 0.30, None, 1.8, 0.9, 1.5, None, None, None, 3)),
 }
 OMITTED = {(large, s) for large in ("urand24", "rmat26") for s in STEPS[7:]}  # they are there for several GPUs
 OMITTED |= {(road, "betweenness") for road in ("road2m", "road24m")}  # more shortest paths than FP64 can count

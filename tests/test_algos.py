@@ -310,7 +310,7 @@ def test_components_beside_the_busiest(devices, monkeypatch, directed, path):
     labels = components_of(matrix(graph))
     expected = {v: min(part) for part in nx.weakly_connected_components(digraph(graph)) for v in part}
     assert as_dict(labels) == expected
-    monkeypatch.setattr(sys.modules["algos.components"], "THIN", 0)  # a search first, where rounds are cheap, too
+    monkeypatch.setattr(sys.modules["algos._inputs"], "THIN", 0)  # a search first, where rounds are cheap, too
     assert components_of(matrix(graph)).isequal(labels)
 
 
