@@ -102,18 +102,17 @@ def is_thin(A: Matrix) -> bool:
     return A.nvals <= THIN * A.nrows
 
 
-def without_rounds(A: Matrix, search: bool = False) -> bool:
-    """Whether `gb.fixpoint` is predicted to take less time than rounds. `search`: than those of a search, which look at
-    no arc twice: where rounds are cheap, they are quicker."""
-    return not (search and rounds_are_cheap()) and settings.session().free(A)
+def without_rounds(A: Matrix, search: str = "") -> bool:
+    """Whether `gb.fixpoint` is predicted to take less time than rounds.
 
-
-def levels_without_rounds(A: Matrix) -> bool:
-    """The same of a search for levels alone: several CPU devices meet in each of its rounds."""
+    `search`: than those of a search for "levels", or for a "tree", which look at no arc twice. Where rounds are cheap,
+    they are quicker, but for levels of thin graphs on several devices, which meet in each round.
+    """
     session = settings.session()
-    if rounds_are_cheap():
-        return len(session.devices) > 1 and is_thin(A) and session.free(A)
-    return without_rounds(A, search=True)
+    if search and rounds_are_cheap():
+        meets = search == "levels" and len(session.devices) > 1
+        return meets and session.free(A) and is_thin(A)
+    return session.free(A)
 
 
 def row_lengths(A: Matrix) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos import verify
-from algos._inputs import levels_without_rounds, row_lengths, square, vertex, without_rounds
+from algos._inputs import row_lengths, square, vertex, without_rounds
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, fixpoint, indexunary, loop, monoid, program, replace
 from gbgpu.semiring import any_pair, any_secondi, min_first, register_anonymous
@@ -84,7 +84,7 @@ def nearest(A: Matrix, d: Vector, sources: Vector) -> Tree:
 def search(A: Matrix, sources: Vector, depth: int | None = None) -> Tree:
     """Levels and parents as of `bfs`, from every vertex of `sources`, whose values are the numbers of vertices."""
     n = sources.size
-    if depth is None and n < 1 << 31 and without_rounds(A, search=True):
+    if depth is None and n < 1 << 31 and without_rounds(A, search="tree"):
         return nearest(A, hops(A, sources), sources)
     q, levels, parents = sources.dup(name="q"), *(Vector(int, size=n, name=name) for name in ("levels", "parents"))
     with loop(rounds(depth)) as it:
@@ -131,7 +131,7 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
 @program
 def levels_from(A: Matrix, sources: Vector, depth: int | None = None) -> Vector:
     """Levels as of `bfs_levels`, from every vertex of `sources` (BOOL)."""
-    if depth is None and levels_without_rounds(A):
+    if depth is None and without_rounds(A, search="levels"):
         return hops(A, sources).dup(dtype=int, name="levels")
     q, levels = sources.dup(name="q"), Vector(int, size=sources.size, name="levels")
     with loop(rounds(depth)) as it:

@@ -212,7 +212,7 @@ def terminal() -> Iterator[None]:
 def in_rounds(monkeypatch) -> None:
     """Searches and shortest paths are loops, for tests of these, whatever the graph."""
     for name in ("algos.bfs", "algos.sssp"):
-        monkeypatch.setattr(sys.modules[name], "without_rounds", lambda A, search=False: False)
+        monkeypatch.setattr(sys.modules[name], "without_rounds", lambda A, search="": False)
 
 
 @pytest.fixture

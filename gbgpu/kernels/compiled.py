@@ -55,5 +55,3 @@ def _free_pass_managers() -> None:
 _free_pass_managers()
 binding.initialize_native_target()
 binding.initialize_native_asmprinter()
-# Else loops are made fast for strides of 1 alone; iso values have 0.
-binding.set_option("gbgpu", "-enable-mem-access-versioning=false")
