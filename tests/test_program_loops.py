@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from test_program import alike, at, graph, kept
 
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
+from gbgpu.engine import segments
 from gbgpu.engine.loop.lent import Lent
 from gbgpu.semiring import any_pair, min_first, min_plus, min_secondi, plus_times
 
@@ -77,20 +80,97 @@ def given(rng: np.random.Generator, n: int, dtype: str, share: float) -> gb.Vect
     return gb.Vector.from_coo(at, values, dtype=dtype, size=n)
 
 
+class Graph:
+    """Does what a CUDA graph of a segment does, at once."""
+
+    def __init__(self, segment, taken):
+        self.segment, self.taken, self.launched = segment, taken and weakref.ref(taken), 0
+        segment._graph = self
+
+    def launch(self):
+        self.launched += 1
+        for statement in self.segment._statements:
+            self.segment._session.run(statement)
+        if self.taken is not None:
+            taken = self.taken()
+            taken.fill(taken.starts(self.segment._signature))
+            for device, flag, *_ in taken.flags:
+                device.clear(flag)
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """On every device, one or several, segments capture what stands for graphs: these."""
+    found = []
+    monkeypatch.setattr(segments, "fused", segments.Segment)
+    monkeypatch.setattr(
+        segments.Segment, "_write_down", lambda self, taken: found.append(Graph(self, taken))
+    )
+    return found
+
+
 BODIES = levels, parents, lengths, powers, labels, twice
 
 
-@pytest.mark.parametrize("body", BODIES)
-def test_calls_give_what_python_gives(devices, body):
+@pytest.mark.parametrize("body", [parents, powers])  # whose rounds CPU devices take from the first one on
+def test_rounds_that_graphs_begin_give_what_python_gives(body, graphs):
+    gb.init("cpu:1")
+    compare(body, 40)
+    assert any(graph.taken is not None and graph.launched for graph in graphs)
+
+
+def walks(A, v):
+    """Statements write all that the loop starts from."""
+    x = v.dup(dtype="FP64")
+    x(~v.S) << 0.5
+    with gb.loop(6):
+        x << plus_times(A @ x)
+        x << x / 100
+    return x
+
+
+@pytest.mark.parametrize("body", [walks, levels])
+def test_a_round_that_is_gone_is_not_begun(graphs, body):
+    gb.init("cpu:1")
+    A, call = graph(3, N), gb.program(body)
+    for i in range(40):
+        call(A, at(i, N))
+    last, loops = graphs[-1], gb.settings.session().loops
+    assert last.taken() is not None and last.launched > 3
+    before = last.launched
+    loops.forget(last.taken())  # as where memory is short
+    gc.collect()
+    assert last.taken() is None
+    for i in range(9):
+        assert alike(call(A, at(i, N)), body(A, at(i, N)))
+    assert last.launched == before
+
+
+def test_other_matrices_leave_captures_for_later_ones(graphs):
+    gb.init("cpu:1")
+    A, call = graph(3, N), gb.program(levels)
+    for change in range(2):
+        A[0, change] = 3.0
+        for i in range(40):
+            assert alike(call(A, at(i, N)), levels(A, at(i, N)))
+        assert graphs[-1].taken() is not None and graphs[-1].launched > 3
+
+
+def compare(body, few: int) -> None:
+    """Calls from a few vertices, `few` of them before others, and from more."""
     rng, A = np.random.default_rng(5), graph(3, N)
     call, wanted, found = gb.program(body), [], []
-    shares = [0.001] * 6 + [0.3, 0.001, 0.01, 1.0, 0.001, 0.0, 0.01] + [0.001] * 3
-    for share in shares:
+    for share in [0.001] * few + [0.3, 0.001, 0.01, 1.0, 0.001, 0.0, 0.01] + [0.001] * 3:
         v = given(rng, N, "FP64" if body is not levels else "BOOL", share)
         wanted.append(body(A, v))
         found.append(call(A, v))
         assert alike(found[-1], wanted[-1])
     assert all(map(alike, found, wanted))  # later calls have changed nothing
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_calls_give_what_python_gives(devices, body):
+    compare(body, 6)
 
 
 def test_the_graph_begins_the_round(devices):

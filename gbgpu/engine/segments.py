@@ -84,8 +84,8 @@ class Segment(_Plain):
 
     def __init__(self, session: Any, statements: Sequence[Statement], loop: Any, owned: set[int]):
         super().__init__(session, statements, loop)
-        self._device, self._owned, self._tries = session.devices[0], owned, 0
-        self._apart = loop is None  # whether no round is ever begun by the graph
+        self._device, self._owned = session.devices[0], owned
+        self._tries = [0, TRIES if loop is None else 0]  # captures of graphs that begin no round, and that begin one
         self._drop()
         read, self._written = _between(statements)
         self._matrices = [x for x in read if x.ndim == 2]
@@ -94,24 +94,31 @@ class Segment(_Plain):
 
     def __call__(self) -> None:
         session, loop = self._session, self._loop
-        hopeless = self._graph is None and self._tries >= TRIES
+        hopeless = self._graph is None and min(self._tries) >= TRIES
         if listeners or hopeless or session.maps.alone or session.looping:
             return super().__call__()
         due = _never if session.lock.owned else session.lock.due
-        with session.lock:
+        with session.lock, self._device.here():
             session.check()
-            if self._graph is not None and not self._fits():
-                self._drop()
-            with self._device.here():
-                launched = self._graph is not None or self._tries < TRIES and uninterrupted(self._captured)
-                if launched:
-                    self._go(due)
-        if not launched:
+            ready = self._ready()
+            begun = ready and self._go(due)
+        if not ready:
             super().__call__()
-        elif self._round is None and loop is not None:
+        elif loop is not None and not begun:
             session.carry_out(loop)
         elif loop is not None and not loop.over:
             carry_on(session, loop)
+
+    def _ready(self) -> bool:
+        """Whether there is a graph that fits, or one could be captured."""
+        if self._graph is not None and not self._fits():
+            self._drop()
+        if self._graph is not None:
+            return True
+        taken = self._next_round()
+        if taken is None and not self._statements or self._tries[taken is not None] >= TRIES:
+            return False
+        return bool(uninterrupted(partial(self._captured, taken)))
 
     def _drop(self) -> None:
         """Forget the graph, and all buffers that only it uses."""
@@ -131,22 +138,25 @@ class Segment(_Plain):
         return [self._session.loops.era, *map(_told, self._read), *forms]
 
     def _fits(self) -> bool:
-        same = all(x._store is store() for x, store in zip(self._matrices, self._stores, strict=True))
-        return same and self._next_round() is (self._round or _nothing)() and self._known() == self._as_it_was
+        taken = self._next_round()
+        same = taken is None if self._round is None else taken is not None and taken is self._round()
+        same = same and all(x._store is store() for x, store in zip(self._matrices, self._stores, strict=True))
+        return same and self._known() == self._as_it_was
 
     def _next_round(self) -> Any:
         """The captured round that did all of the loop's last run, if the loop may take it again."""
-        found = None if self._apart or self._loop.went is None else self._loop.went()
+        apart = self._round is None and self._tries[True] >= TRIES
+        found = None if apart or self._loop.went is None else self._loop.went()
         if found is None or not found.key or found.way[0] or found.loop is not None or found.alone:
             return None
         return found if self._session.loops.keeps(found) and found.reads(Signature.of(self._loop)) else None
 
     # -- captured, launched
 
-    def _captured(self) -> bool:
+    def _captured(self, taken: Any) -> bool:
         """Whether it could be captured. Nothing has run then, and handles hold what they held."""
-        self._tries += 1
-        taken, self._signature = self._next_round(), self._loop and Signature.of(self._loop)
+        self._tries[taken is not None] += 1
+        self._signature = self._loop and Signature.of(self._loop)
         self._round = taken and ref(taken)
         begun = [] if taken is None else [x for x, *_ in taken.starts(self._signature)]
         handles = {id(x): x for x in (*self._read, *self._written, *begun)}
@@ -163,7 +173,7 @@ class Segment(_Plain):
             self._write_down(taken)
         except Exception:  # what CUDA does not let a stream do that is captured
             self._drop()
-            self._apart, self._tries = True, self._tries if taken is not None else TRIES
+            self._tries[taken is not None] = TRIES
         finally:
             for x, store, value in before:
                 x._store = store
@@ -234,11 +244,12 @@ class Segment(_Plain):
         taken.fill(into)
         taken.zero()
 
-    def _go(self, due: Callable[[float], bool]) -> None:
-        """Launch the graph, and the round that it begins."""
+    def _go(self, due: Callable[[float], bool]) -> bool:
+        """Launch the graph, and the round that it begins; whether there is one."""
         taken, loop = (self._round or _nothing)(), self._loop
         if taken is None:
-            return uninterrupted(self._launch)
+            uninterrupted(self._launch)
+            return False
         loop.begin()
         try:
             uninterrupted(partial(self._launch, taken))
@@ -246,6 +257,7 @@ class Segment(_Plain):
         except BaseException:
             uninterrupted(partial(self._session.loops.abandon, taken.key, loop))
             raise
+        return True
 
     def _launch(self, taken: Any = None) -> None:
         if taken is not None:
