@@ -37,7 +37,7 @@ class MatrixFace(Readable):
         row, col : int or list or array of int
             Indices, as many rows as columns; negative ones count from the end.
         default : object
-            What to return if there is no entry.
+            What to return if there is no entry; of lists a number, whose type the array has room for, as of `to_dense`.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class MatrixFace(Readable):
         ValueError
             If the lists have different lengths.
         TypeError
-            If a place of lists has no entry, and no `default` is given.
+            If a place of lists has no entry, and no `default` is given, or one that is no number.
         """
         if np.ndim(row) or np.ndim(col):
             return self._listed(row, col, default)
@@ -72,7 +72,7 @@ class MatrixFace(Readable):
         found, vals = self._at_places(i, j)
         if default is None and not found.all():
             raise TypeError(message("a default, since some entries are missing", f"{found.sum()} of {len(i)}"))
-        return vals if default is None else np.where(found, vals, default)
+        return filled(vals.shape, (found,), vals[found], default, None)
 
     def _at_places(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
