@@ -18,7 +18,7 @@ from oracle import REFUSALS, namespace, read, same
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.engine import loop as loops
-from gbgpu.engine.loop import solo
+from gbgpu.engine.loop import single_device
 from gbgpu.semiring import any_pair, min_plus, plus_times
 
 KINDS = [s.vector_product, s.mxm, s.elementwise, s.union, s.chain, s.infix, s.broadcast, s.in_place, s.unary, s.bound]
@@ -100,19 +100,19 @@ class Alone:
     known = False
 
     def __init__(self, session, loop):
-        self.solo, self.rounds = solo.Solo(session, loop), 0
+        self.single, self.rounds = single_device.SingleDevice(session, loop), 0
 
     def advance(self) -> bool:
         self.rounds += 1
         if self.rounds == 2:
-            self.solo.enter()
-            self.solo.leave()
-            self.solo.enter()
+            self.single.enter()
+            self.single.leave()
+            self.single.enter()
         return False
 
     def close(self) -> None:
-        if self.solo.entered:
-            self.solo.leave()
+        if self.single.entered:
+            self.single.leave()
 
 
 @settings(max_examples=1000 if p.WIDE else 20)
@@ -123,7 +123,8 @@ def test_random_bodies_on_one_of_several_devices(data):
     program = data.draw(p.programs(kinds, most=5, small=True))
     body = [("", each.text()) for each in certain(program) if len(each.target.space) < 2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loops.DeviceLoop, "of", lambda session, loop: Alone(session, loop) if not loop.told else None)
+        of = lambda session, loop: Alone(session, loop) if not loop.has_callback else None  # noqa: E731
+        patch.setattr(loops.DeviceLoop, "of", of)
         for rounds in (2, 3) if body else ():
             note(f"{rounds} rounds of {body}")
             agree(program, body, rounds, 1e-5)  # sums of floats on another number of devices

@@ -35,10 +35,10 @@ from gbgpu.device import rounds as on_gpus
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import dealing, direction, moving, sharing
-from gbgpu.engine.loop import body, captured, journal, kept, limits, solo, tapes, ways, writing
+from gbgpu.engine.loop import body, captured, captured_loops, journal, limits, single_device, tapes, ways, writing
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
-from gbgpu.engine.loop.lent import Lent
+from gbgpu.engine.loop.loans import Loans
 from gbgpu.errors import DeviceError
 from gbgpu.kernels import resident as resident_kernels
 from gbgpu.language import recording
@@ -372,7 +372,7 @@ def test_counts_are_not_read_where_a_round_is_written_down(machine, monkeypatch)
 
     def noted(session, *rest):
         found = probed(session, *rest)
-        asked.append((session.blind, found is not None and any(found[0])))
+        asked.append((session.counts_unknown, found is not None and any(found[0])))
         return found
 
     monkeypatch.setattr(direction, "_probed", noted)
@@ -931,13 +931,13 @@ def test_statements_of_signal_handlers_are_no_part_of_the_round(machine, monkeyp
 def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
     """At every so many lines of what records loops and takes kept rounds, or captures them. No round stays at a loop
     that is gone, no thread records, and the session is as it was."""
-    parts = recording, captured, kept, interrupts, modes, *[compiled, writing] * anew
+    parts = recording, captured, captured_loops, interrupts, modes, *[compiled, writing] * anew
     A, ours = road(200), [part.__file__ for part in parts]
     for _ in range(20):
         it, right, _ = levels(A)
     assert by_itself(it)
     session, place, lines = gb.settings.session(), 0, []
-    usual = "devices", "device_set", "kernels", "assigner", "blind", "writing", "capturing", "late"
+    usual = "devices", "device_set", "kernels", "assigner", "counts_unknown", "writing", "capturing", "late"
     values = [getattr(session, name) for name in usual]
 
     def traced(frame, event, _):
@@ -1034,11 +1034,11 @@ def test_loops_of_new_matrices_are_captured_while_these_are_looked_at_for_the_fi
 
 
 def test_the_first_capture_says_nothing_of_what_others_take():
-    loops = kept.Kept()
+    loops = captured_loops.CapturedLoops()
     for seconds, known in ((2.0, 0.0), (0.25, 0.25), (0.5, 0.25), (0.125, 0.125)):
         loops.took("a loop", seconds)
         assert loops.price("a loop") == known and loops.price("another") == 0
-    one, other = kept.Kept(), kept.Kept()  # in place of matrices
+    one, other = captured_loops.CapturedLoops(), captured_loops.CapturedLoops()  # in place of matrices
     for folded in (True, False):
         loops.ended("a loop", 7, [one], folded)
         assert loops.rounds("a loop") == loops.last("a loop", [one]) == 7 and loops.rounds("another") == 0
@@ -1048,7 +1048,8 @@ def test_the_first_capture_says_nothing_of_what_others_take():
 
 def test_a_loop_that_was_captured_once_may_be_again():
     """Whatever was in the way in between, for want of room here."""
-    loops, round = kept.Kept(), SimpleNamespace(key="a loop", way=((), ()), alone=False, bytes=0, room=1)
+    loops = captured_loops.CapturedLoops()
+    round = SimpleNamespace(key="a loop", way=((), ()), alone=False, bytes=0, room=1)
     for _ in range(4):
         loops.refuse("a loop", "no room"), loops.refuse("a loop", "no room"), loops.add(round)
         assert loops.has("a loop") and not loops.refused("a loop")
@@ -1065,7 +1066,8 @@ def test_a_loop_that_was_captured_once_may_be_again():
 
 def test_rounds_of_all_devices_stand_for_none_of_the_first_one():
     """Neither where one is due, nor where there are too many."""
-    loops, ways = kept.Kept(), [((), ("pull",)), ((), ("push",)), ((), (None,)), ((), ("pull", "push"))]
+    loops = captured_loops.CapturedLoops()
+    ways = [((), ("pull",)), ((), ("push",)), ((), (None,)), ((), ("pull", "push"))]
     made = {
         (way, alone): SimpleNamespace(key="a loop", way=way, alone=alone, bytes=0, room=1)
         for way in ways
@@ -1213,7 +1215,7 @@ def test_what_is_lent_is_no_other_loops_place(machine, monkeypatch):
     for rounds in ("ALIKE", "SOON"):
         monkeypatch.setattr(compiled, rounds, 1)
     lends = lambda self, store: isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso  # noqa: E731
-    monkeypatch.setattr(Lent, "_lends", lends)
+    monkeypatch.setattr(Loans, "_lends", lends)
     some = gb.Vector.from_coo(np.arange(0, 900, 3), np.arange(300), size=900)
 
     def run(v, op, rounds):
@@ -1681,7 +1683,7 @@ def alone(monkeypatch):
 
     def begin(self, *given):
         begun(self, *given)
-        self.gpus, self.solo = 2, solo.Solo(self.session, self.loop)
+        self.gpus, self.single = 2, single_device.SingleDevice(self.session, self.loop)
         found.append(None)
 
     def gone(self, *given, **others):

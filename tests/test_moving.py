@@ -25,7 +25,7 @@ from gbgpu.engine import loop as engine_loop
 from gbgpu.engine import moving, sharing
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.body import reads_of
-from gbgpu.engine.loop.solo import Solo
+from gbgpu.engine.loop.single_device import SingleDevice
 from gbgpu.engine.session import Session
 
 SETS = present(["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2"])
@@ -250,7 +250,7 @@ class LeftToOne(compiled.DeviceLoop):
 
     def __init__(self, session, *given):
         super().__init__(session, *given)
-        self.gpus, self.solo = len(session.devices), Solo(session, self.loop)
+        self.gpus, self.single = len(session.devices), SingleDevice(session, self.loop)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from gbgpu import binary, monoid, replace, unary
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import segments
 from gbgpu.engine.loop import device
-from gbgpu.engine.loop.lent import Lent
+from gbgpu.engine.loop.loans import Loans
 from gbgpu.errors import InvalidValue
 from gbgpu.language import program as programs
 from gbgpu.semiring import any_pair, min_plus, plus_times
@@ -167,7 +167,7 @@ def test_results_are_the_callers(devices):
 def test_results_stay_where_a_loop_lends_its_buffers(devices, monkeypatch):
     """As on GPUs: a bitmap that a loop left is the caller's until the loop runs again, whoever has it by then."""
     lends = lambda self, store: isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso  # noqa: E731
-    monkeypatch.setattr(Lent, "_lends", lends)
+    monkeypatch.setattr(Loans, "_lends", lends)
     monkeypatch.setattr(device, "SOON", 1)
     ring = np.arange(N)
     A = gb.Matrix.from_coo(ring, (ring + 1) % N, True, nrows=N, ncols=N)

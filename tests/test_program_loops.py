@@ -13,7 +13,7 @@ from test_program import alike, at, graph, kept
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.engine import segments
-from gbgpu.engine.loop.lent import Lent
+from gbgpu.engine.loop.loans import Loans
 from gbgpu.semiring import any_pair, min_first, min_plus, min_secondi, plus_times
 
 N = 700
@@ -198,7 +198,7 @@ def test_a_loop_that_breaks_off_leaves_its_round(devices, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lent, "recall", broken)
+        patch.setattr(Loans, "recall", broken)
         patch.setattr("gbgpu.engine.loop.captured.Captured.run", broken)
         try:
             call(A, v[5])

@@ -3,7 +3,7 @@ handed out to all GPUs, takes them longer than it takes one. Calls go both ways 
 median time.
 
 GUM (Meng and others, ICDE 2023, section IV) chooses before each round how many devices take part. Here a call runs on
-all devices or on the first one alone, and both are timed; loops are decided by themselves (`loop/solo.py`).
+all devices or on the first one alone, and both are timed; loops are decided by themselves (`loop/single_device.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

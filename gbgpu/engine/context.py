@@ -34,7 +34,7 @@ class Context(Protocol):
     deterministic: bool
     doubted: bool  # whether devices may have found something wrong since the last read
     watched: Watched | None  # the step in hand, while somebody traces
-    blind: bool  # plans hold for any counts: a round is about to be captured
+    counts_unknown: bool  # plans hold for any counts: a round is about to be captured
     writing: bool  # a round of a loop is written down, for devices to do it by themselves
     changes: Any  # modes.Changed contexts under way: what they set is as it was before once they are over
     looping: set[Any]  # an element a loop that runs: what a round makes lies where it belongs, as it is handed on
@@ -42,7 +42,7 @@ class Context(Protocol):
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
     sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None
     replicas: Any  # a replicas.Replicas
-    loops: Any  # captured rounds (a loop.kept.Kept)
+    loops: Any  # captured rounds (a loop.captured_loops.CapturedLoops)
 
     @property
     def apart(self) -> bool:
@@ -86,7 +86,7 @@ class Context(Protocol):
     def brought(self, owner: int, d: int, parts: Iterable[Any]) -> list[Any]:
         """Copies of arrays of one device, on device d."""
 
-    def lent(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
+    def within_reach(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
         """The same where kernels can't read them where they lie, once in this step."""
 
     @property

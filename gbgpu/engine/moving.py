@@ -1,6 +1,6 @@
 """Objects whose rows go to other owners. A map of rows may have a successor (`succeed`): whatever lies on the old one
 moves to it at its next use in a statement, vectors and matrices alike, so that nothing waits for what nobody asks for.
-Vectors that a loop left on the first of several devices (`loop/solo.py`) move likewise.
+Vectors that a loop left on the first of several devices (`loop/single_device.py`) move likewise.
 
 What differs from Lux (Jia and others, VLDB 2017, section 5), which repartitions at once, between two iterations: here
 objects follow one by one. `balance/repartition.py` finds the boundaries.
@@ -61,7 +61,7 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap, iso: bool = 
         return store
     found: VectorStore = Run(session, plan, {"x": store}, "moved").go()
     if form != "full":
-        found.nvals = None if session.blind else store.nvals  # directions are chosen by it
+        found.nvals = None if session.counts_unknown else store.nvals  # directions are chosen by it
         return found
     return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
 

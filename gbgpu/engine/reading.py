@@ -77,7 +77,7 @@ class Reading(Context):
     made: list[Step] | None
     recorders: Threads
     changes: list[Changed]
-    blind: bool
+    counts_unknown: bool
     doubted: bool
     _watched: list[tuple[Device, Any, type[Exception], str]]
 
@@ -155,7 +155,7 @@ class Reading(Context):
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""
-        if self.blind and store.form != "full":
+        if self.counts_unknown and store.form != "full":
             return None
         if self.ranks is not None or not store.blocks:  # ranks know the same; of numbers alone nobody knows more
             return store.nvals

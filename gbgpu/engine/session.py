@@ -33,7 +33,7 @@ from .calls import folding_of
 from .context import Context
 from .deterministic import settled
 from .filtering import filtered
-from .loop.kept import Kept
+from .loop.captured_loops import CapturedLoops
 from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
@@ -122,7 +122,7 @@ class Session(Stores):
         self.pool = Pool(self.devices, self.kernels.neutral)
         self.placeholders, self.once = self.pool.placeholders.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
-        self.loops, self.replicas = Kept(), Replicas(self, replicas)
+        self.loops, self.replicas = CapturedLoops(), Replicas(self, replicas)
         self.folds = folds(balance)
         self.folding, self.programs = folding_of(self), Programs(self)
         for device in self.devices:
@@ -136,7 +136,7 @@ class Session(Stores):
         self.capturing: Any = None  # the loop that is captured
         self.looping: set[Any] = set()  # an element a loop that runs
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
-        self.blind = False  # plans are made as if counts were unknown: they hold for any
+        self.counts_unknown = False  # plans are made as if counts were unknown: they hold for any
         self.writing = False  # a round of a loop is written down, for devices to do it by themselves
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
@@ -215,7 +215,7 @@ class Session(Stores):
         self.carry(d, [Transfer(owner, d, *pair) for pair in pairs])
         return [came for _, came in pairs]
 
-    def lent(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
+    def within_reach(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
         """Arrays of one device, which kernels of device d read once in this step: where they lie, or copies."""
         if owner == d:
             return parts

@@ -454,7 +454,7 @@ class Loop(Recording):
         return self._body.operations
 
     @property
-    def told(self) -> bool:
+    def has_callback(self) -> bool:
         """Whether `on_iteration` is to be called."""
         return self._call is not None
 

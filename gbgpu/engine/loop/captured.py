@@ -31,8 +31,8 @@ from .buffers import (
     words_of,
 )
 from .journal import Invalidated, NotCompiled
-from .lent import Lent
 from .limits import products, too_wide
+from .loans import Loans
 from .noted import Noted
 from .signature import Signature
 from .writing import Written
@@ -59,7 +59,8 @@ class Captured(Written):
         empties: dict[int, Any] | None = None,
     ):
         super().__init__(session, loop, pinned, seconds, often, empties or {})
-        self.alone, self.era = session.maps.alone, session.loops.era  # whether on the first of several GPUs; see Kept
+        # whether on the first of several GPUs; see CapturedLoops
+        self.alone, self.era = session.maps.alone, session.loops.era
         self.way = way
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
@@ -67,15 +68,15 @@ class Captured(Written):
         self.ran: Ran | None = None  # what the last launch did
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
-        self.lent: Lent = Lent(session) if like is None else like.lent
-        self.lent.recall()
+        self.loans: Loans = Loans(session) if like is None else like.loans
+        self.loans.recall()
 
         def shared(handle: Any, store: Any) -> Any:
             return self._shared(places.get(signature.number(handle)), store) if places else store
 
         session.loops.recall(self.carried)  # what is lent to them is no place of theirs
         self.bytes = 16 * most_rows(session, signature.handles)  # that vectors take on a GPU
-        self.key = signature.key if not loop.told and self.bytes < self.device.total * SHARE else None
+        self.key = signature.key if not loop.has_callback and self.bytes < self.device.total * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
         read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
         before = [(x, x._store) for x in read] if self.key else []
@@ -224,9 +225,9 @@ class Captured(Written):
 
     def recall(self) -> None:
         """What others have of the places becomes their own."""
-        if self.lent:
+        if self.loans:
             with at_once(self.devices):
-                self.lent.recall()
+                self.loans.recall()
 
     def _hold(self, loop: Any, signature: Signature) -> None:
         self.loop = loop
@@ -315,7 +316,7 @@ class Captured(Written):
                 for number, x in zip(numbers, (*self.carried, *self.inside), strict=True):
                     if number == self._drained and self.loop.converged:
                         x._store = None
-                    elif not self.lent.lend(x):
+                    elif not self.loans.lend(x):
                         x._store = copy_of(self.devices, x._store)
         except BaseException:
             for one in (self,) if self.joined is None else self.joined.both:

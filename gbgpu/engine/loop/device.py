@@ -2,11 +2,11 @@
 that one function of machine code repeats on CPU devices (`tapes.py`).
 
 Rounds run as statements until they ask for the same plans again and again. Then they are planned for any number of
-entries (`Session.blind`), in the directions that they took, until the forms at the end of a round are those at its
-beginning; and captured. On GPUs the second loop with the same matrices is captured at once. Where a search may push and
-pull, both rounds are captured, for one kernel that changes between them. What a round hands to the next lies in buffers
-of its own, where the captured body finds and leaves it. A frontier that grows too wide for its pushes ends the graph:
-statements take over, and may come back to it.
+entries (`Session.counts_unknown`), in the directions that they took, until the forms at the end of a round are those at
+its beginning; and captured. On GPUs the second loop with the same matrices is captured at once. Where a search may push
+and pull, both rounds are captured, for one kernel that changes between them. What a round hands to the next lies in
+buffers of its own, where the captured body finds and leaves it. A frontier that grows too wide for its pushes ends the
+graph: statements take over, and may come back to it.
 """
 
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -36,7 +36,7 @@ from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .predicted import Predicted
 from .signature import Signature
-from .solo import Solo
+from .single_device import SingleDevice
 from .tapes import threads
 from .ways import ROADS, Way, among, directed, turned, way_of
 
@@ -58,7 +58,9 @@ CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
 LATE = 4  # times as many, where no two rounds ask for the same plans
 SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
-FORMS = 4  # blind rounds after which forms are those before one; parts that a guard runs now and then leave others
+# Rounds planned for any counts after which forms are those before one; parts that a guard runs now and then leave
+# others.
+FORMS = 4
 OUTGROWN = 4  # times that a loop leaves a captured round, as a frontier is too wide, before it is captured for such
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
@@ -86,7 +88,7 @@ class DeviceLoop:
         one = session.maps.alone or self.device.kind == "cpu"
         self.gpus = 1 if one else len({device.gpu for device in session.devices})
         self.sharing = None if session.maps.alone else session.sharing
-        self.solo = Solo(session, loop) if self.gpus > 1 and session.folds else None
+        self.single = SingleDevice(session, loop) if self.gpus > 1 and session.folds else None
         self.begun = self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
         # The share of its time that a GPU had nothing to do, as the last rounds tell; what the host had waited by then
@@ -236,12 +238,12 @@ class DeviceLoop:
     @property
     def _one(self) -> bool:
         """Whether one GPU does it all."""
-        return self.gpus == 1 or self.solo is not None and self.solo.entered
+        return self.gpus == 1 or self.single is not None and self.single.entered
 
     @property
     def _folds(self) -> bool:
         """Whether wide rounds of such loops take least on one of several GPUs."""
-        sharing = None if self.solo is None else self.sharing
+        sharing = None if self.single is None else self.sharing
         return sharing is not None and sharing.paced and sharing.way(self.signature.key, self._read) == ALONE
 
     @property
@@ -258,21 +260,21 @@ class DeviceLoop:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
         with others: where statements are handed out, that and the time are p times what is compared here. Asked for
         when plans settle, and when a round of all GPUs is due to be captured; the next such loop begins there."""
-        if self.solo is None or self.solo.entered:
+        if self.single is None or self.single.entered:
             return False
-        if not (surely or self.solo.whole or self._folds or self._folded):
+        if not (surely or self.single.whole or self._folds or self._folded):
             if self.alike != SETTLED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
             lost = each * len(self.statements) + self.session.kernels.costs.link * self.predicted.brought()
             if self.predicted.seconds() > lost or self._grows and not self.thinned:
                 return False
-        if not self.solo.fits():
-            self.solo, self.short = None, True
+        if not self.single.fits():
+            self.single, self.short = None, True
             return False
         self.session.lock.__enter__()  # until it is over: other threads' statements are planned for all devices
         try:
-            self.solo.enter()
+            self.single.enter()
         except BaseException:
             self.close()
             raise
@@ -293,16 +295,16 @@ class DeviceLoop:
                 key, read, loops = self._signed[1].key, self._read, self.session.loops
                 with self.session.lock:
                     uninterrupted(partial(loops.abandon, key, self.loop))
-                folded = (self.short or self.solo is not None and self.solo.entered) and not loops.outgrown(key, read)
-                loops.ended(key, self.loop.rounds, read, folded)
+                alone = self.short or self.single is not None and self.single.entered
+                loops.ended(key, self.loop.rounds, read, alone and not loops.outgrown(key, read))
         finally:
             self._unfold()
 
     def _unfold(self) -> None:
         """What lies on the first GPU goes to where it belongs."""
-        if self.solo is not None and self.solo.entered:
+        if self.single is not None and self.single.entered:
             try:
-                uninterrupted(self.solo.leave)
+                uninterrupted(self.single.leave)
             finally:
                 self.session.lock.release()
 
@@ -374,7 +376,7 @@ class DeviceLoop:
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
-        if not loops or not self.chances or loop.told:
+        if not loops or not self.chances or loop.has_callback:
             return False
         key, way = self.signature.key, way_of(loop)
         if loops.has(key) and not loops.has(key, way[0]):
@@ -435,7 +437,7 @@ class DeviceLoop:
         if sharing is None or ran is None or not (ended.often and ended.key and ran.edges):
             return
         pushed, read = ended.pushed, self._read
-        if pushed is not None and sharing.waited(ended.key, read, pushed, ran, self.solo is not None):
+        if pushed is not None and sharing.waited(ended.key, read, pushed, ran, self.single is not None):
             self.session.loops.outgrow(ended, read)
 
     def _count(self) -> None:
@@ -470,15 +472,15 @@ class DeviceLoop:
     # -- one graph
 
     def _settled(self) -> dict[int, Statement] | None:
-        """Rounds that are planned blindly, until forms are those before one: its statements, by those of the loop. None
-        if they never are, or the loop is over."""
+        """Rounds that are planned for any counts, until forms are those before one: its statements, by those of the
+        loop. None if they never are, or the loop is over."""
         with self.session.lock:
             pinned, self.turned = self._pinned(), None
         for _ in range(FORMS):
             with self.session.lock:
                 self.session.check()
                 forms = self._forms()
-                with self._blind():
+                with self._counts_unknown():
                     self._round(self.loop.body, pinned)
                 self.loop._rounds += 1
                 settled = forms == self._forms()
@@ -499,7 +501,7 @@ class DeviceLoop:
 
     def _captured_and_run(self, pinned: dict[int, Statement]) -> None:
         way = way_of(self.loop, pinned)
-        kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
+        kept = None if self.loop.has_callback else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
@@ -560,7 +562,7 @@ class DeviceLoop:
     def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
         try:
-            with self._blind(), self._writing(), self._dealing():
+            with self._counts_unknown(), self._writing(), self._dealing():
                 other = self._other(way)
                 seconds = self.predicted.seconds()
                 how = pinned, self.signature, way, seconds, other, self._often, self.empties
@@ -583,9 +585,9 @@ class DeviceLoop:
                 x._store = moved(self.session, x._store, form, x._store.map, iso)
         return self._captured(pinned, way, tries - 1)
 
-    def _blind(self) -> Changed:
+    def _counts_unknown(self) -> Changed:
         # owners compute what any number takes
-        values = {"blind": True} if self._steady else {"blind": True, "assigner": None}
+        values = {"counts_unknown": True} if self._steady else {"counts_unknown": True, "assigner": None}
         return Changed(self.session.changes, self.session, **values)
 
     def _writing(self) -> Changed:
@@ -595,7 +597,7 @@ class DeviceLoop:
         return nullcontext() if self.sharing is None else self.sharing.dealing(self.signature.key, self._read)
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
-        """A round by statements that are planned blindly."""
+        """A round by statements that are planned for any counts."""
         for operation in operations:
             if operation.kind == "statement":
                 self.session.run(pinned[id(operation.what)])
@@ -610,8 +612,8 @@ class DeviceLoop:
 
     @property
     def _read(self) -> list[Any]:
-        """The content of the matrices, as it lies outside of `solo`."""
-        return [x._store if self.solo is None else self.solo.outside(x) for x in self.matrices]
+        """The content of the matrices, as it lies outside of `single`."""
+        return [x._store if self.single is None else self.single.outside(x) for x in self.matrices]
 
 
 def _turns(store: Any, form: str, iso: bool) -> bool:

@@ -34,7 +34,7 @@ def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: li
         return f"devices of the kind {session.devices[0].kind} do not capture rounds"
     if captures == "calls":
         return None if session.kernels.atomic else "kernels are interpreted (gb.settings.interpret, GBGPU_INTERPRET)"
-    if loop.told:
+    if loop.has_callback:
         return "on_iteration is called between rounds"
     found = imported("gbgpu.device.graph").available()
     return None if found else "cuda-bindings, or CUDA 12.4, is missing (pip install cuda-bindings)"

@@ -136,7 +136,7 @@ class Output(Operands):
         mine = parts[task.block][lo : lo + n]
         for other in sorted(map.tasks, key=lambda other: own_first(other.block, task.block, map.p))[1:]:
             if n:
-                (came,) = session.lent(other.device, task.device, [parts[other.block][lo : lo + n]])
+                (came,) = session.within_reach(other.device, task.device, [parts[other.block][lo : lo + n]])
                 kernel(*self._arrivals(task.device, rows, came, mine))
         return mine
 

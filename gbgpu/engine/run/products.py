@@ -101,7 +101,7 @@ class Products(Delegates):
         if matrix.near is None and session.capturing is None:  # nothing is read while a loop is captured
             matrix.asked += 1
             counters.count(matrix)
-            if matrix.asked < OFTEN and not session.blind:
+            if matrix.asked < OFTEN and not session.counts_unknown:
                 return None
             costs, p = session.kernels.costs, len(session.devices)
 
@@ -410,7 +410,7 @@ class Products(Delegates):
             for source in sorted(range(map.p), key=lambda d: own_first(d, me, map.p)):
                 space = reached[source].space
                 part = [space.words[lo >> 6 : (lo + n + 63) >> 6]] + [space.vals[lo : lo + n]] * (not iso)
-                part = list(session.lent(source, me, part))
+                part = list(session.within_reach(source, me, part))
                 count, theirs = device.zeros(1, np.int64), vals if iso else part[1]
                 kernel(n, vals, words, theirs, 0 if iso else 1, part[0], mwords, unused.words, flags, count)
             return VectorBlock(n, vals, 0 if iso else 1, words, count=count)

@@ -7,7 +7,7 @@ from ...distribute.blocks import VectorStore
 from .buffers import addresses, owned, with_same
 
 
-class Lent:
+class Loans:
     """Bitmaps, which nobody shares: where content still lies there when the round is taken again, it gets buffers of
     its own. (Lists are shared by copies of them, full vectors by diagonals and by arrays of other libraries.)"""
 

@@ -16,7 +16,7 @@ MOST, ALIKE = 8, 3
 SEEN = 256  # loops whose rounds are counted
 
 
-class Kept:
+class CapturedLoops:
     """What a session keeps of its loops, by what they are made of."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Kept:
         """Whatever these have of a kept round becomes their own."""
         ids = {id(handle._store) for handle in handles}
         for captured in [*chain(*self._captured.values())]:  # copies may make room, by what is kept
-            captured.lent.recall(ids)
+            captured.loans.recall(ids)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():

@@ -15,7 +15,7 @@ from ..moving import brought, moved
 from .body import read_only
 
 
-class Solo:
+class SingleDevice:
     """A loop on the first device alone, from `enter` to `leave`."""
 
     def __init__(self, session: Any, loop: Any):
