@@ -425,10 +425,11 @@ def bench_kernels(arguments: argparse.Namespace) -> int:
         limits, found, statement = kernel_rates.run(scale, arguments.seconds, progress.step)
     parts = kernel_rates.tables(arguments.devices, scale, found, limits, statement)
     command = f"gbgpu bench kernels --devices {arguments.devices} --scale {scale} --seconds {arguments.seconds:g}"
+    page = kernel_rates.page(command, parts)
     if arguments.output is not None:
-        measurements.keep(Path(arguments.output), kernel_rates.page(command, parts))
+        measurements.keep(Path(arguments.output), page)
     if arguments.json:
-        print(json.dumps(kernel_rates.page(command, parts), default=asdict))
+        print(json.dumps(page, default=asdict))
     else:
         print("\n\n".join(map(measurements.markdown, parts)))
     return 0

@@ -7,8 +7,8 @@ those that are taken are a bit-or product. A vertex that finds all colours of a 
 Either all vertices choose at once, again and again until no colour changes (speculative). The first vertices in the
 order come to rest first. So a first part of them chooses until it rests, then as many again, and so on up to all: no
 round looks at vertices that rest, or that could not come to rest yet. Of a large graph with hubs the first part is a
-graph of its own, as it takes most of the rounds. Or only those vertices choose whose neighbours
-before them all have their colour (Jones-Plassmann).
+graph of its own, as it takes most of the rounds. Or only those vertices choose whose neighbours before them all have
+their colour (Jones-Plassmann).
 
 Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
 Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000, for speculation; the order by degree: Welsh,
@@ -32,8 +32,8 @@ from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_lt, bor_first, bor_second, plus_pair
 
 COLORS = 8, 16, 32, 64  # in a word
-SMALL, SHORT = 1 << 14, 4  # vertices, and edges a vertex, up to which an order is not halved: that saves less than it
-PARTS = 6  # takes; and how often it is
+SMALL, SHORT = 1 << 14, 4  # vertices, and edges a vertex, up to which halving an order saves less than it takes
+PARTS = 6  # times that an order is halved
 LARGE = 1 << 19  # vertices from which on the hubs that are left by that are a graph of their own
 METHODS = "speculative", "jones-plassmann"
 Words = Callable[[Matrix, Vector, Vector, str], Iterator[Vector]]

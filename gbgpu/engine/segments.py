@@ -24,7 +24,18 @@ from ..modes import Changed
 from ..trace import counters, listeners
 from .loop import carry_on
 from .loop.body import reads_of
-from .loop.buffers import THINNER, addresses, alike, at_once, blocks_of, copy_of, described, differing, words_of
+from .loop.buffers import (
+    THINNER,
+    addresses,
+    alike,
+    at_once,
+    blocks_of,
+    copy_of,
+    described,
+    fetched,
+    with_same,
+    words_of,
+)
 from .loop.journal import Journal
 from .loop.signature import Signature, value_of
 from .run.steps import copied
@@ -185,9 +196,9 @@ class Segment(_Plain):
         session, device, journal = self._session, self._device, Journal({})
         cupy = device.xp
         into = [] if taken is None else taken.starts(self._signature)
-        direct = [each for each in into if id(each[0]) not in self._used and _lies(each[0]._store, each[1])]
-        lies = {id(x) for x, *_ in direct}
-        into = [each for each in into if id(each[0]) not in lies]
+        direct = [each for each in into if id(each[0]) not in self._used and _matches(each[0]._store, each[1])]
+        copied_before = {id(x) for x, *_ in direct}
+        into = [each for each in into if id(each[0]) not in copied_before]
         numbers = {id(x): device.put(words_of(x)) for x, *_ in into if not x.ndim and x._value is not None}
         with at_once(session.devices):
             self._places = [(x, copy_of(session.devices, x._store)) for x in self._read if x._store is not None]
@@ -226,7 +237,7 @@ class Segment(_Plain):
             most = sum(buffer.nbytes for buffer in journal.buffers) > device.total * SHARE
             if session._watched or counters.host_reads != reads or most:
                 raise RuntimeError("a statement that can't be captured")
-        self._places += [(x, _placed(place, blocks)) for x, place, blocks in direct]
+        self._places += [(x, with_same(place, blocks) if blocks else place) for x, place, blocks in direct]
         self._held = words, pool, journal, numbers
         self._graph = graph
         counters.captured += 1
@@ -280,9 +291,8 @@ class Segment(_Plain):
         device = self._device
         if isinstance(place, tuple):
             return device.copy(place[0], store[0])
-        for block, made in zip(place.blocks, store.blocks, strict=True):
-            for to, source in differing(device, block, made, place):
-                device.copy(to, source)
+        for to, source in fetched(self._session.devices, place.blocks, store.blocks, place):
+            device.copy(to, source)
 
 
 def _addresses(store: Any) -> set[int]:
@@ -312,21 +322,16 @@ def _told(x: Any) -> Any:
 
 def _form(x: Any, place: Any) -> Any:
     """What is known of a vector or a scalar that a round starts from, and no statement reads."""
-    return "lies" if _lies(x._store, place) else _told(x)
+    return True if _matches(x._store, place) else _told(x)
 
 
-def _lies(store: Any, place: Any) -> bool:
-    """Whether what a handle holds is copied to a place as it is."""
+def _matches(store: Any, place: Any) -> bool:
+    """Whether what a handle holds is copied to a place of a round as it is."""
     if store is None or place is None:
         return False
     if isinstance(place, tuple):
         return bool(store[2] == place[2])
     return described(store) == described(place)
-
-
-def _placed(place: Any, blocks: Any) -> Any:
-    """A place of a round, with the blocks that it has whenever that begins."""
-    return place if blocks is None else VectorStore(place.map, place.dtype, place.form, place.iso, blocks)
 
 
 def _nothing(*_: Any) -> None:

@@ -93,6 +93,11 @@ def differing(device: Any, place: VectorBlock, made: VectorBlock, store: VectorS
     return pairs
 
 
+def fetched(devices: Any, into: Any, blocks: Any, place: VectorStore) -> list[tuple[Any, Any]]:
+    """The same for all blocks of a vector, `into` those of a place."""
+    return [pair for triple in zip(devices, into, blocks, strict=False) for pair in differing(*triple, place)]
+
+
 def apart(one: Any, two: Any) -> bool:
     return one is not two and address(one) != address(two)
 
@@ -113,9 +118,9 @@ def copy_of(devices: Any, store: Any) -> Any:
     return mine, mine.view(vals.dtype)[:1], empty
 
 
-def with_same(store: VectorStore) -> VectorStore:
-    """A store of its own with the same blocks."""
-    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
+def with_same(store: VectorStore, blocks: Any = None) -> VectorStore:
+    """A store of its own with the same blocks, or with others like them."""
+    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks if blocks is None else blocks))
 
 
 EXACTLY: frozenset[tuple[str, str]] = frozenset()

@@ -23,11 +23,12 @@ from .buffers import (
     blocks_of,
     copy_of,
     described,
-    differing,
     emptied,
+    fetched,
     most_rows,
     put_back,
     spread,
+    with_same,
     words_of,
 )
 from .journal import Invalidated, NotCompiled
@@ -145,10 +146,9 @@ class Captured(Written):
             return store
         if described(store) != described(other):
             return store
-        for triple in zip(self.devices, other.blocks, store.blocks, strict=False):
-            for to, source in differing(*triple, store):
-                self.device.copy(to, source)
-        return VectorStore(store.map, store.dtype, store.form, store.iso, list(other.blocks))
+        for to, source in fetched(self.devices, other.blocks, store.blocks, store):
+            self.device.copy(to, source)
+        return with_same(store, other.blocks)
 
     def take(self, other: "Captured") -> None:
         """The loop that a joined round of the other kind ran, which ended here."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...kernels.resident import Unknown
 from ..moving import moved
-from .buffers import described, differing
+from .buffers import described, fetched
 from .captured import Captured
 from .cuda_tape import CudaTape
 from .journal import Journal, NotCompiled
@@ -81,7 +81,4 @@ class Joined:
             place = moved(self._session, place, to.form, to.map)
         if described(place) != described(to):
             raise NotCompiled("a vector has another form in the other kind of rounds")
-        pairs = []
-        for triple in zip(self._session.devices, to.blocks, place.blocks, strict=False):
-            pairs += differing(*triple, to)
-        return pairs
+        return fetched(self._session.devices, to.blocks, place.blocks, to)

@@ -20,7 +20,7 @@ from ...modes import Changed
 from ...trace import counters
 from ..moving import moved
 from .body import reads_of, round_of, written
-from .buffers import addresses, apart, blocks_of, copy_of, described, differing, owned, put_back, with_same, words_of
+from .buffers import addresses, apart, blocks_of, copy_of, described, fetched, owned, put_back, with_same, words_of
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherEmpty, OtherForm
 from .limits import Breadth, going, limits, measure, products
@@ -278,8 +278,7 @@ class Written:
                 continue
             if made is None:
                 raise NotCompiled(f"{handle.name} is empty after a round")
-            for triple in zip(self.devices, blocks, made.blocks, strict=False):
-                yield from differing(*triple, place)
+            yield from fetched(self.devices, blocks, made.blocks, place)
 
     def _replaceable(self, journal: Any) -> dict[int, Any]:
         """The arrays of a round's results that are apart from their places, which nobody reads once they are made:
