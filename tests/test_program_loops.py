@@ -15,6 +15,7 @@ from gbgpu import binary, monoid, replace
 from gbgpu.engine import segments
 from gbgpu.engine.loop.loans import Loans
 from gbgpu.semiring import any_pair, min_first, min_plus, min_secondi, plus_times
+from gbgpu.trace import counters
 
 N = 700
 
@@ -102,7 +103,7 @@ class Graph:
 def graphs(monkeypatch):
     """On every device, one or several, segments capture what stands for graphs: these."""
     found = []
-    monkeypatch.setattr(segments, "fused", segments.Segment)
+    monkeypatch.setattr(segments, "graphs", lambda session: True)
     monkeypatch.setattr(
         segments.Segment, "_write_down", lambda self, taken: found.append(Graph(self, taken))
     )
@@ -127,6 +128,21 @@ def walks(A, v):
         x << plus_times(A @ x)
         x << x / 100
     return x
+
+
+@pytest.mark.parametrize("body", [parents, powers, labels, walks])
+def test_graphs_are_captured_when_a_program_is_recorded(body, graphs):
+    gb.init("cpu:1")
+    A = graph(3, N)
+    for i in range(20):
+        body(A, at(i, N))  # CPU devices take captured rounds once such loops have run
+    call, loop = gb.program(body), []
+    for i in range(4):
+        v = at(i, N)
+        assert alike(call(A, v), body(A, v))
+        loop.append((len(graphs), [each.launched for each in graphs]))
+    assert loop[0][0] and all(many == loop[0][0] for many, _ in loop)
+    assert [launched for _, launched in loop] == [[i] * loop[0][0] for i in range(4)]
 
 
 @pytest.mark.parametrize("body", [walks, levels])
@@ -176,11 +192,12 @@ def test_calls_give_what_python_gives(devices, body):
 def test_the_graph_begins_the_round(devices):
     A = graph(3, N)
     call = gb.program(levels)
+    call(A, at(0, N))
+    (program,), captured = kept(), counters.captured
     for i in range(6):
         call(A, at(i, N))
-    (program,) = kept()
     if len(gb.settings.session().devices) == 1 and gb.settings.session().kernels.kind == "cuda":
-        assert program.steps[-1]._round() is not None
+        assert program.steps[-1]._round() is not None and counters.captured == captured
     A[0, 0] = 3.0  # another matrix, which that round does not read
     for i in range(4):
         v = given(np.random.default_rng(i), N, "BOOL", 0.01)

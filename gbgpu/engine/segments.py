@@ -1,11 +1,12 @@
-"""Statements of a program (`gb.program`) in a row, as one CUDA graph: captured once, and launched in each call.
+"""Statements of a program (`gb.program`) in a row, as one CUDA graph: captured when the program is recorded, and
+launched in each call.
 
 A graph works on buffers of its own. What the statements read of other vectors and scalars is copied to where it finds
 that, and handles get what it leaves; a matrix is read where it lies. What was known of all these when it was captured
 (forms, counts, values on the host) has to be so again: else the statements run as always, and are captured anew.
 
-Where a loop follows whose last run was all done by one captured round, the graph also brings to that round what it
-starts from, and the round is launched next: nothing is looked for.
+Where a loop follows that a captured round can begin, and whose last run was all done by that one, the graph also brings
+to it what it starts from, and the round is launched next: nothing is looked for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,18 +39,65 @@ from .loop.buffers import (
 )
 from .loop.journal import Journal
 from .loop.signature import Signature, value_of
+from .loop.ways import UNGUARDED
 from .run.steps import copied
 
 WORDS = 512  # that a graph may count in
 SHARE = 1 / 16  # of the memory that a graph's buffers may take
 TRIES = 3  # captures
+Held = list[tuple[Any, Any, Any]]  # objects, and the store and the value that each has, or had
 
 
-def fused(session: Any, statements: Sequence[Statement], loop: Any, owned: set[int]) -> Callable[[], Any]:
+def fused(
+    session: Any, statements: Sequence[Statement], loop: Any, owned: set[int], before: Sequence[Held]
+) -> Callable[[], Any]:
     """What runs statements that read nothing on the host, and a loop after them, if there is one. `owned`: the
-    addresses of buffers that later calls write."""
-    one = len(session.devices) == 1 and session.devices[0].captures == "graph"
-    return Segment(session, statements, loop, owned) if one else _Plain(session, statements, loop)
+    addresses of buffers that later calls write; `before`: what `snapshot` gave before each statement, and the loop."""
+    if not graphs(session):
+        return _Plain(session, statements, loop)
+    segment = Segment(session, statements, loop, owned)
+    segment.prepare(before)
+    return segment
+
+
+def graphs(session: Any) -> bool:
+    """Whether one device does it all, by graphs."""
+    return len(session.devices) == 1 and session.devices[0].captures == "graph"
+
+
+def snapshot(session: Any, what: Any) -> Held:
+    """What a statement, or a loop, reads next, where that is of use for `fused`. Stores are copies: those of objects
+    may get other blocks."""
+    if not graphs(session):
+        return []
+    read = reads_of(what) if isinstance(what, Statement) else Signature.of(what).handles
+    return [(x, _same(x._store), None if x.ndim else x._value) for x in read if x.ndim < 2]
+
+
+def _same(store: Any) -> Any:
+    if not isinstance(store, VectorStore):
+        return store
+    found = with_same(store)
+    found.nvals = store.nvals
+    return found
+
+
+@contextmanager
+def _holding(them: Held) -> Iterator[None]:
+    """Objects hold this, and after it what they held."""
+    now = [(x, x._store, None if x.ndim else x._value) for x, *_ in them]
+    try:
+        _hold(them)
+        yield
+    finally:
+        _hold(now)
+
+
+def _hold(them: Held) -> None:
+    for x, store, value in them:
+        x._store = store
+        if not x.ndim:
+            x._value = value
 
 
 def unshared(session: Any, store: Any, owned: set[int]) -> Any:
@@ -120,6 +168,20 @@ class Segment(_Plain):
         elif loop is not None and not loop.over:
             carry_on(session, loop)
 
+    def prepare(self, before: Sequence[Held]) -> None:
+        """Capture it as of the call that was recorded, if nothing hinders."""
+        session, loop = self._session, self._loop
+        if listeners or session.maps.alone or session.looping:
+            return
+        first = {id(x): (x, *rest) for x, *rest in reversed([each for one in before for each in one])}
+        with session.lock, self._device.here():
+            if loop is not None:
+                with _holding(before[-1]):
+                    found = session.loops.find(0, Signature.of(loop), UNGUARDED, False)
+                loop.went = found and ref(found)
+            with _holding([*first.values()]):
+                self._ready()
+
     def _ready(self) -> bool:
         """Whether there is a graph that fits, or one could be captured."""
         if self._graph is not None and not self._fits():
@@ -171,7 +233,7 @@ class Segment(_Plain):
         self._round = taken and ref(taken)
         begun = [] if taken is None else [x for x, *_ in taken.starts(self._signature)]
         handles = {id(x): x for x in (*self._read, *self._written, *begun)}
-        before = [(x, x._store, x._value if not x.ndim else None) for x in handles.values()]
+        now = [(x, x._store, None if x.ndim else x._value) for x in handles.values()]
         me = ref(self)  # callbacks that had the object itself would keep it until memory is collected
 
         def gone(_: Any) -> None:
@@ -179,17 +241,13 @@ class Segment(_Plain):
                 segment._drop()
 
         try:
-            self._as_it_was = self._known()
-            self._stores = [ref(x._store, gone) for x in self._matrices]
-            self._write_down(taken)
+            with _holding(now):
+                self._as_it_was = self._known()
+                self._stores = [ref(x._store, gone) for x in self._matrices]
+                self._write_down(taken)
         except Exception:  # what CUDA does not let a stream do that is captured
             self._drop()
             self._tries[taken is not None] = TRIES
-        finally:
-            for x, store, value in before:
-                x._store = store
-                if not x.ndim:
-                    x._value = value
         return self._graph is not None
 
     def _write_down(self, taken: Any) -> None:

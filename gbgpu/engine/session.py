@@ -242,9 +242,13 @@ class Session(Stores):
         """work(), which changes these objects."""
         return work()
 
-    def fused(self, statements: Any, recorded: Any, owned: set[int]) -> Callable[[], Any]:
+    def fused(self, statements: Any, recorded: Any, owned: set[int], before: Any) -> Callable[[], Any]:
         """What runs statements of a program that read nothing on the host, and a loop (see segments.fused)."""
-        return segments.fused(self, statements, recorded, owned)
+        return segments.fused(self, statements, recorded, owned, before)
+
+    def snapshot(self, what: Any) -> Any:
+        """What a statement or a loop of a program reads next (see segments.snapshot)."""
+        return segments.snapshot(self, what)
 
     def unshared(self, store: Any, owned: set[int]) -> Any:
         """What an object of a program holds, in buffers that no later call writes."""

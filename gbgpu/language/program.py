@@ -8,7 +8,7 @@ on by it.
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
@@ -47,6 +47,7 @@ class Program:
         self.placeholders: list[Any] = []  # stand for the arguments that are objects
         self.result: Any = None
         self.refused = False  # whether the function has done what can't be run again
+        self.row: list[tuple[Run, Any]] = []  # statements that are no step yet, as others may be one with them
 
     def record(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """What a call returns, which becomes the program. Raises NotRecordable for what can't be run again."""
@@ -61,6 +62,7 @@ class Program:
             session.begin()
             try:
                 self.result = function(*args, **kwargs)
+                self._fuse()
             finally:
                 session.end()
                 _empty(self.placeholders)
@@ -68,7 +70,6 @@ class Program:
             raise NotRecordable
         found = self._outputs(objects)
         _empty(self.written.values())
-        self.steps = [*_joined(self.steps, lambda statements, loop: session.fused(statements, loop, self.owned))]
         return found
 
     def run(self, objects: list[Any]) -> Any:
@@ -115,6 +116,23 @@ class Program:
                 raise NotRecordable
             self.written[id(x)] = x
 
+    def add(self, step: Callable[[], Any], before: Any = ()) -> None:
+        """One more step. `before`: what a statement or a loop reads. Some in a row are one step."""
+        if isinstance(step, Run) and step.fuses:
+            self.row.append((step, before))
+        elif isinstance(step, Looped):
+            self._fuse(step.loop, before)
+        else:
+            self._fuse()
+            self.steps.append(step)
+
+    def _fuse(self, loop: Any = None, before: Any = ()) -> None:
+        row, self.row = self.row, []
+        if row or loop is not None:
+            statements, read = [step.statement for step, _ in row], [read for _, read in row]
+            with self.session.busy():
+                self.steps.append(self.session.fused(statements, loop, self.owned, [*read, before]))
+
     def guard(self, read: Callable[[], Any], value: Any) -> None:
         """What a step read must be the same again."""
         try:
@@ -127,7 +145,7 @@ class Program:
             if frozen(read()) != known:
                 raise GuardFailed
 
-        self.steps.append(again)
+        self.add(again)
 
     def fails(self, work: Callable[[], Any], kind: type[Exception], text: str) -> None:
         """What a step raised must be raised again."""
@@ -140,14 +158,20 @@ class Program:
                     return
             raise GuardFailed
 
-        self.steps.append(again)
+        self.add(again)
 
 
 class Run:
-    """A step that is a statement. `fuses`: it read nothing on the host."""
+    """A step that is a statement."""
 
     def __init__(self, session: Any, statement: Any):
-        self.session, self.statement, self.fuses = session, statement, False
+        self.session, self.statement, self._seen = session, statement, _seen(session)
+
+    @property
+    def fuses(self) -> bool:
+        """Whether nothing was read on the host, nor is to be looked at later, since this was made."""
+        w = self.statement.output
+        return _seen(self.session) == self._seen and w.ndim < 2 and w._store is not None
 
     def __call__(self) -> Any:
         """Run it again."""
@@ -203,18 +227,20 @@ class RecordingSession:
 
     def run(self, statement: Any) -> Any:
         """Run a statement, which is a step."""
-        step, before, w = Run(self._session, statement), self._looked(), statement.output
-        found = self._step(step, [w])
-        step.fuses = self._looked() == before and w.ndim < 2 and w._store is not None
-        return found
+        before = self._before(statement)
+        return self._step(Run(self._session, statement), [statement.output], before)
 
-    def _looked(self) -> tuple[int, int]:
-        """What the host has read, and what it is to look at later."""
-        return counters.host_reads, len(self._session._watched)
+    def _before(self, what: Any) -> list[Any]:
+        """What a step reads that no statement of its row has written."""
+        if not self._recording:
+            return []
+        written = {id(step.statement.output) for step, _ in self._program.row}
+        return [each for each in self._session.snapshot(what) if id(each[0]) not in written]
 
     def carry_out(self, loop: Any) -> None:
         """Run a loop, which is a step."""
-        self._step(Looped(self._session, loop), outputs(loop.body))
+        before = self._session.snapshot(loop) if self._recording else []  # all that it starts from
+        self._step(Looped(self._session, loop), outputs(loop.body), before)
 
     def does(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
         """Work that changes objects, which is a step."""
@@ -258,13 +284,13 @@ class RecordingSession:
         self._program.guard(work, found)
         return found
 
-    def _step(self, work: Callable[[], Any], changes: Iterable[Any]) -> Any:
+    def _step(self, work: Callable[[], Any], changes: Iterable[Any], before: Any = ()) -> Any:
         if not self._recording:
             self._changed_inside(changes)
             return work()
         self._program.changes(changes)
         found = self._done(work)
-        self._program.steps.append(work)
+        self._program.add(work, before)
         return found
 
     def _changed_inside(self, changes: Iterable[Any]) -> None:
@@ -277,14 +303,21 @@ class RecordingSession:
             program.changes(changes)
 
     def _done(self, work: Callable[[], Any]) -> Any:
-        self._busy = True
         try:
-            return work()
+            with self.busy():
+                return work()
         except Exception as error:  # the function may handle it
             self._program.fails(work, type(error), str(error))
             raise
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """What is asked meanwhile is no step."""
+        was, self._busy = self._busy, True
+        try:
+            yield
         finally:
-            self._busy = False
+            self._busy = was
 
 
 class Recordings:
@@ -368,21 +401,9 @@ class Programs:
             known.lock.release()
 
 
-def _joined(steps: Iterable[Any], fused: Callable[[list[Any], Any], Any]) -> Iterator[Any]:
-    """Steps, of which statements in a row that read nothing are one, with a loop that follows them."""
-    statements: list[Any] = []
-    for step in steps:
-        if isinstance(step, Run) and step.fuses:
-            statements.append(step.statement)
-            continue
-        loop = step.loop if isinstance(step, Looped) else None
-        if statements or loop is not None:
-            yield fused(statements, loop)
-        if loop is None:
-            yield step
-        statements = []
-    if statements:
-        yield fused(statements, None)
+def _seen(session: Any) -> tuple[int, int]:
+    """What the host has read, and what it is to look at later."""
+    return counters.host_reads, len(session._watched)
 
 
 def _fill(scalar: Any, value: Any) -> None:

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import chain
-from math import inf
 from typing import Any
 from weakref import ref
 
@@ -26,7 +25,6 @@ class CapturedLoops:
         self._refused: OrderedDict[Hashable, tuple[int, int, tuple[str, int | None]]] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
         self._ended: OrderedDict[Hashable, tuple[int, bool, list[Any]]] = OrderedDict()
-        self._took: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
         self._outgrown: OrderedDict[Hashable, list[list[Any]]] = OrderedDict()  # the last that were told of
 
@@ -100,15 +98,15 @@ class CapturedLoops:
                 return captured
         return None
 
-    def find(self, loop: Any, signature: Any, way: Any, often: bool) -> Any:
-        """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
-        one, as far as that is known. (Where nothing guards it, a first round goes by the forms that things have, or by
-        lists in place of bitmaps.) `often`: one that takes wide frontiers if there is one, else another one."""
+    def find(self, rounds: int, signature: Any, way: Any, often: bool) -> Any:
+        """A captured round that a loop may take after so many, or None: one that goes as the last one went, as far as
+        that is known. (Where nothing guards it, a first round goes by the forms that things have, or by lists in place
+        of bitmaps.) `often`: one that takes wide frontiers if there is one, else another one."""
         alike = [one for one in self._captured.get(signature.key, ()) if one.way[0] == way[0]]
         alike = sorted(alike, key=lambda one: not one.often) if often else [one for one in alike if not one.often]
-        if loop.rounds:
+        if rounds:
             alike = [one for one in alike if all(map(_follows, way[1], one.way[1]))]
-        for turns in (EXACTLY, EITHER if loop.rounds or way[0] else THINNER):
+        for turns in (EXACTLY, EITHER if rounds or way[0] else THINNER):
             for captured in alike:
                 if captured.fits(signature, turns):
                     return captured
@@ -132,20 +130,6 @@ class CapturedLoops:
         """Whether the last such loop was left to the first of several GPUs, if it read the same matrices."""
         _, folded, read = self._ended.get(key, (0, False, []))
         return folded and _strong(read) == matrices
-
-    def rounds(self, key: Hashable) -> int:
-        """The rounds that the last such loop took, whatever it read."""
-        return self._ended.get(key, (0, False, []))[0]
-
-    def took(self, key: Hashable, seconds: float) -> None:
-        """A round of such a loop, that goes some way, was captured in so many seconds. (The first time kernels are
-        compiled, and it says nothing of the next one.)"""
-        _kept(self._took, key, min(seconds, self._took[key]) if key in self._took else inf)
-
-    def price(self, key: Hashable) -> float:
-        """Seconds that it takes to capture such a round, as far as that is known."""
-        known = self._took.get(key, inf)
-        return 0.0 if known == inf else known
 
     def outgrow(self, captured: Any, matrices: list[Any]) -> None:
         """A loop has left this round for statements, and come back, again and again: others with these matrices take

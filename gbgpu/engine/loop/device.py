@@ -1,12 +1,12 @@
 """A recorded loop that goes round by itself: its statements, written down once, are the body of a CUDA graph, or calls
 that one function of machine code repeats on CPU devices (`tapes.py`).
 
-Rounds run as statements until they ask for the same plans again and again. Then they are planned for any number of
-entries (`Session.counts_unknown`), in the directions that they took, until the forms at the end of a round are those at
-its beginning; and captured. On GPUs the second loop with the same matrices is captured at once. Where a search may push
-and pull, both rounds are captured, for one kernel that changes between them. What a round hands to the next lies in
-buffers of its own, where the captured body finds and leaves it. A frontier that grows too wide for its pushes ends the
-graph: statements take over, and may come back to it.
+GPUs capture a round after the first one, which ran as statements; CPU devices once rounds ask for the same plans again
+and again. It is planned for any number of entries (`Session.counts_unknown`), in the directions that statements took.
+If the forms at its end are others than at its beginning, more rounds are planned so, until they are the same. Where a
+search may push and pull, both rounds are captured, for one kernel that changes between them. What a round hands to the
+next lies in buffers of its own, where the captured body finds and leaves it. A frontier that grows too wide for its
+pushes ends the graph: statements take over, and may come back to it.
 """
 
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -42,20 +42,17 @@ from .ways import ROADS, Way, among, directed, turned, way_of
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
-BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
-KEPT_UP = 4e-5  # for each of them
 # A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
 # are as short as those of road maps, whose frontiers stay small.
 SPARED = 5e-4
-IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
-SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
-# The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
-# predicted) and 24 (6e-3; two thirds of the time).
-WIDE = 1e-2
-ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
-OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
+# Seconds of a round on a GPU from which Python keeps up with it. (A captured one is faster on RMAT of scale 22, 1.5e-3
+# as predicted, and 24, 6e-3; two thirds of the time.)
+BUSY = 1e-2
+SPENT = 1e-4  # the same for each statement on CPU devices, which wait for Python: that spends a third of it
+ALIKE = 6  # rounds of the same plans after which one is captured that no other loop can take, on GPUs
+SOON = 10  # the same on CPU devices: to capture one takes as long as Python takes for so many
+OFTEN = 12  # rounds by statements of all such loops after which CPU devices capture one at once
 CHANCES = 4  # rounds before which others' are looked for
-SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
 LATE = 4  # times as many, where no two rounds ask for the same plans
 SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
 # Rounds planned for any counts after which forms are those before one; parts that a guard runs now and then leave
@@ -89,10 +86,7 @@ class DeviceLoop:
         self.gpus = 1 if one else len({device.gpu for device in session.devices})
         self.sharing = None if session.maps.alone else session.sharing
         self.single = SingleDevice(session, loop) if self.gpus > 1 and session.folds else None
-        self.begun = self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
-        # The share of its time that a GPU had nothing to do, as the last rounds tell; what the host had waited by then
-        self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
@@ -112,12 +106,6 @@ class DeviceLoop:
 
     def advance(self) -> bool:
         self.session.check()  # others may have ended it
-        now = perf_counter()
-        if self.device.kind == "cuda" and self.loop.rounds:
-            waited = self.device.waited
-            self.idle += 1 - (waited - self.waited) / max(now - self.last, 1e-9)
-            self.idle, self.waited = self.idle / 2, waited
-        self.last = now
         if self.rests is not None:
             return self._rested(self.rests)
         if self.left:  # what left off a captured round wants another one than it, by statements at first
@@ -142,17 +130,20 @@ class DeviceLoop:
         if self._refused is not None:
             self._say(*self._refused)
             return False
-        gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
-        seconds, each = self.predicted.seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
-        busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
-        keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
-        if keeps_busy and (seconds > WIDE or not self._again_here and self._other(way_of(self.loop)) is None):
+        if self._busy:
             self._say("a round keeps the device busy")
             self.alike, self.plans = 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
         return not self._gone_solo(due=True) and self._gone()
+
+    @property
+    def _busy(self) -> bool:
+        """Whether devices are busy in a round for as long as Python takes for the next one."""
+        if self.device.kind == "cpu":
+            return self.predicted.seconds() > SPENT * len(self.statements) and not self._steady
+        return self.predicted.seconds() > BUSY * (1 if self._one else self.gpus)
 
     def _gone(self) -> bool:
         """Take rounds as they are captured now."""
@@ -169,8 +160,8 @@ class DeviceLoop:
         return True
 
     def _gone_at_once(self) -> bool:
-        """Take rounds from the forms that things have after the first one, where such a loop has gone before."""
-        if not self._again_here:
+        """Take rounds from the forms that things have after the last one, if these stay."""
+        if not self._at_once:
             return False
         with self.session.lock:
             pinned = self._pinned()
@@ -181,8 +172,7 @@ class DeviceLoop:
 
     def _anew(self) -> None:
         """No round was by statements yet, since now."""
-        self.alike, self.plans, self.last = 0, None, perf_counter()
-        self.waited = getattr(self.device, "waited", 0.0)
+        self.alike, self.plans = 0, None
 
     def _rested(self, captured: Captured) -> bool:
         """Go on with the round that this loop alone has; or by statements, where others changed what it starts from."""
@@ -203,7 +193,6 @@ class DeviceLoop:
         """Let other threads that wait have the session. They may change anything that the loop reads."""
         self._unfold()
         self.session.lock.give_way()
-        self.last = perf_counter()
 
     def _refuse(self, reason: str, number: int | None = None) -> None:
         self.session.loops.refuse(self.signature.key, (reason, number))
@@ -221,7 +210,7 @@ class DeviceLoop:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
         searches from hubs no other frontier may be left to write down the round of.) No round is where pulls are
         captured with it; those that are kept were asked already, by `_again`."""
-        if self._again_here and not self._kept:
+        if self._at_once and not self._kept:
             with self.session.lock:
                 if turned(self.session, self.loop, self._pinned()):
                     return False
@@ -319,10 +308,9 @@ class DeviceLoop:
         return self._signed[1]
 
     @property
-    def _again_here(self) -> bool:
-        """Whether it is the second such loop with these matrices, on GPUs: what it needs is captured at once."""
-        key = self.signature.key
-        return bool(key) and self.device.captures == "graph" and self.session.loops.last(key, self._read) is not None
+    def _at_once(self) -> bool:
+        """Whether what it needs is captured after one round: on GPUs, where later loops can take it."""
+        return self.device.captures == "graph" and self.signature.key is not None
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
@@ -339,35 +327,24 @@ class DeviceLoop:
         return all(self.predicted.whole(statement) for statement in self.statements if statement.expr.kind == "product")
 
     def _soon(self) -> int:
-        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
-        is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
-        little.) With matrices that the last such loop did not read it may be over soon: it is if it `_pays`."""
-        key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
-        if self._again_here:
-            return 0
-        if not key or not self.loop.rounds:
-            return SOON if cpu else ALIKE
+        """Rounds of the same plans after which one is captured. On CPU devices what runs often, is over soon and takes
+        little is worth it from the first on, if none is kept that goes in these directions: rounds are counted here."""
+        key, loops = self.signature.key, self.session.loops
+        if self.device.kind != "cpu":
+            return 0 if self._at_once else ALIKE
+        if not key:
+            return SOON
         if loops.count(key) <= OFTEN:
             counters.counted += 1
-            return SOON if cpu else ALIKE
-        last = loops.last(key, self._read)
-        if cpu and not (last is not None and last <= LATE * SOON and self._little()):
             return SOON
-        if not cpu and last is None and not self._pays(loops.price((key, way_of(self.loop)))):
-            return self.loop.rounds + 1
-        return int(self._kept)
+        last = loops.last(key, self._read)
+        brief = last is not None and last <= LATE * SOON and self._little()
+        return int(self._kept) if brief else SOON
 
     @property
     def _kept(self) -> bool:
         """Whether a round is kept that goes in these directions, or as many others as there may be."""
         return self.session.loops.goes(self.signature.key, way_of(self.loop), self.session.maps.alone)
-
-    def _pays(self, price: float) -> bool:
-        """Whether rounds by statements have taken as long as it takes to capture one; or will, where this loop goes on
-        as long as the last one of its kind, of other matrices."""
-        took, rounds = perf_counter() - self.begun, self.loop.rounds
-        left = self.session.loops.rounds(self.signature.key) - rounds
-        return took >= price or left > 0 and left * (took / rounds - self.predicted.seconds()) > 2 * price
 
     def _little(self) -> bool:
         """Whether what counts might spare a round, and what it brings and gives back, take little."""
@@ -386,9 +363,9 @@ class DeviceLoop:
             often = self._often
             if self._folds or self._folded:
                 self._gone_solo()
-            captured = loops.find(loop, self.signature, way, often)
+            captured = loops.find(loop.rounds, self.signature, way, often)
             if captured is None and loops.alone(self.signature, often) and self._gone_solo(surely=True):
-                captured = loops.find(loop, self.signature, way, often)
+                captured = loops.find(loop.rounds, self.signature, way, often)
             if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
                 other = loops.other(self.signature, captured.way, self.session.maps.alone)
                 captured = other if other is not None and other.fits(self.signature) else captured
@@ -452,9 +429,9 @@ class DeviceLoop:
         loop, loops, found = self.loop, self.session.loops, None
         way, self.thinned = None if loop.over else way_of(loop), self.thinned or ended.left == THINNED
         if way is not None and way[0] != ended.way[0]:
-            found = loops.find(loop, self.signature, way, self._often)
+            found = loops.find(loop.rounds, self.signature, way, self._often)
         elif way is not None and ended.left == THINNED:
-            found = loops.find(loop, self.signature, ended.way, False)
+            found = loops.find(loop.rounds, self.signature, ended.way, False)
         elif way is not None and ended.left == TURNS:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, after=ended) else None
@@ -501,7 +478,8 @@ class DeviceLoop:
 
     def _captured_and_run(self, pinned: dict[int, Statement]) -> None:
         way = way_of(self.loop, pinned)
-        kept = None if self.loop.has_callback else self.session.loops.find(self.loop, self.signature, way, self._often)
+        loop, loops, often = self.loop, self.session.loops, self._often
+        kept = None if loop.has_callback else loops.find(loop.rounds, self.signature, way, often)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
@@ -528,7 +506,6 @@ class DeviceLoop:
         captured = uninterrupted(lambda: self._captured(pinned, way))  # what signal handlers do is no part of the round
         took = perf_counter() - start
         captured.took = took - (beside.seconds - compiled)
-        self.session.loops.took((self.signature.key, way), took)
         return captured
 
     def _other_kind(self, captured: Captured, others: dict[int, Statement], way: Way) -> Captured | None:

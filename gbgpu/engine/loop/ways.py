@@ -12,6 +12,7 @@ from .limits import THIN, made_there, there, vector_of
 
 ROADS = 8  # entries of a row, on average, from which frontiers may get wide
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
+UNGUARDED: Way = (), ()  # of a first round
 
 
 def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
