@@ -1033,15 +1033,12 @@ def test_loops_of_new_matrices_are_captured_while_these_are_looked_at_for_the_fi
         assert by_itself(it), it.how
 
 
-def test_the_first_capture_says_nothing_of_what_others_take():
+def test_what_the_last_loop_took_is_known_by_its_matrices():
     loops = captured_loops.CapturedLoops()
-    for seconds, known in ((2.0, 0.0), (0.25, 0.25), (0.5, 0.25), (0.125, 0.125)):
-        loops.took("a loop", seconds)
-        assert loops.price("a loop") == known and loops.price("another") == 0
     one, other = captured_loops.CapturedLoops(), captured_loops.CapturedLoops()  # in place of matrices
     for folded in (True, False):
         loops.ended("a loop", 7, [one], folded)
-        assert loops.rounds("a loop") == loops.last("a loop", [one]) == 7 and loops.rounds("another") == 0
+        assert loops.last("a loop", [one]) == 7 and loops.last("another", [one]) is None
         assert loops.folded("a loop", [one]) == folded and not loops.folded("a loop", [other])
         assert loops.last("a loop", [other]) is None and not loops.folded("another", [one])
 
@@ -1467,14 +1464,14 @@ def test_what_pulls_goes_on_where_a_transpose_has_no_room(machine, monkeypatch):
         monkeypatch.setattr(kind, "transpose", short)
     monkeypatch.setattr(direction, "push_seconds", lambda *_: 1.0)
     monkeypatch.setattr(direction, "pull_seconds", lambda *_: 2.0)
-    settled, asked = compiled.DeviceLoop._settled, []
+    pinned, asked = compiled.DeviceLoop._pinned, []
 
     def turned(self):
         self.turned = compiled.way_of(self.loop)
         asked.append(self.turned[1])
-        return settled(self)
+        return pinned(self)
 
-    monkeypatch.setattr(compiled.DeviceLoop, "_settled", turned)
+    monkeypatch.setattr(compiled.DeviceLoop, "_pinned", turned)
     n = 400
     A = gb.Matrix.from_coo(np.arange(1, n), np.arange(n - 1), True, nrows=n, ncols=n)
     for _ in range(3):
@@ -1554,9 +1551,9 @@ def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
 @pytest.mark.parametrize("source", [0, 1234])
 def test_a_list_of_one_value_starts_a_captured_round(machine, in_rounds, monkeypatch, source):
     """The frontier that a search begins with has one value, those of its rounds have many."""
-    begun, bind = [], captured.Captured.bind
-    noted = lambda self, loop, *rest: begun.append(loop.rounds) or bind(self, loop, *rest)  # noqa: E731
-    monkeypatch.setattr(captured.Captured, "bind", noted)
+    begun, hold = [], captured.Captured._hold
+    noted = lambda self, loop, *rest: begun.append(loop.rounds) or hold(self, loop, *rest)  # noqa: E731
+    monkeypatch.setattr(captured.Captured, "_hold", noted)
     kernels = gb.settings.session().kernels
     monkeypatch.setattr(kernels, "costs", kernels.costs._replace(pull_edge=1.0))  # what is pulled is no list
     A = road(2000)
@@ -1678,7 +1675,6 @@ def alone(monkeypatch):
     gb.init("cpu:2")
     monkeypatch.setattr(CpuDevice, "peers", SimpleNamespace(direct=True), raising=False)
     monkeypatch.setattr(compiled, "SOON", 3)
-    monkeypatch.setattr(compiled, "IDLE", 1.0)
     begun, go, found = compiled.DeviceLoop.__init__, compiled.DeviceLoop._gone_solo, []
 
     def begin(self, *given):

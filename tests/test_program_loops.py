@@ -110,6 +110,32 @@ def graphs(monkeypatch):
     return found
 
 
+def farther(A, v, step):
+    d = v.dup(dtype="FP64")
+    d(~v.S) << 9
+    with gb.loop(3):
+        d(binary.min) << min_plus(d @ A)
+        d << d.apply(binary.plus, right=step)
+    return d
+
+
+def numbers(A) -> None:
+    call = gb.program(farther)
+    for i, step in enumerate([1.0] * 30 + [2.5] * 3 + [1.0, 4.0, 1.0, 2.5]):
+        given = A, at(i, N), gb.Scalar.from_value(step)
+        assert alike(call(*given), farther(*given))
+
+
+def test_a_round_that_reads_another_number_is_not_begun(graphs):
+    gb.init("cpu:1")
+    numbers(graph(3, N))
+    assert any(each.taken is not None and each.launched for each in graphs)
+
+
+def test_loops_read_the_numbers_of_each_call(devices):
+    numbers(graph(3, N))
+
+
 BODIES = levels, parents, lengths, powers, labels, twice
 
 

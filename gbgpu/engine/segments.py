@@ -222,7 +222,9 @@ class Segment(_Plain):
         found = None if apart or self._loop.went is None else self._loop.went()
         if found is None or not found.key or found.way[0] or found.loop is not None or found.alone:
             return None
-        return found if self._session.loops.keeps(found) and found.reads(Signature.of(self._loop)) else None
+        signature = Signature.of(self._loop)  # which has the values of numbers that rounds read
+        fits = found.key == signature.key and found.reads(signature)
+        return found if fits and self._session.loops.keeps(found) else None
 
     # -- captured, launched
 

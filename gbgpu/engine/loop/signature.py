@@ -29,7 +29,7 @@ class Key:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Key) and self._hash == other._hash and self._tree == other._tree
+        return self is other or isinstance(other, Key) and self._hash == other._hash and self._tree == other._tree
 
 
 class Signature:
