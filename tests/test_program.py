@@ -226,6 +226,23 @@ def test_scalars_are_arguments(devices):
     assert counted.calls == 1
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_what_is_known_of_a_matrix_later_changes_no_program(devices, symmetric):
+    def told(A):
+        return A.isequal(A.T), A.reduce_rowwise("plus").new()
+
+    counted, A = Counted(told), graph()
+    if symmetric:
+        A = binary.plus(A | A.T).new()
+    A = A.apply("identity").new("INT64")
+    dense = A.to_dense(0)
+    for _ in range(3):
+        found, sums = counted.call(A)
+        assert found == np.array_equal(dense, dense.T) == symmetric
+        np.testing.assert_array_equal(sums.to_dense(0), dense.sum(axis=1))
+    assert counted.calls == 1
+
+
 @pytest.mark.parametrize("change", ["v << v.apply(binary.plus, right=1)", "v[3] = 1", "v.clear()", "s.value = 4"])
 def test_functions_that_change_what_they_are_given_run_as_python(devices, change):
     def changes(v, s):

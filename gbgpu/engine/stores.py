@@ -287,6 +287,14 @@ class Stores(Reading):
         self.check()
         return matrix._store is not None and bool(matrix._store.symmetric)
 
+    @memory_checked
+    def symmetric(self, matrix: Any) -> bool:
+        """Whether the matrix equals its transpose, which is made unless that is known."""
+        store = self.matrix_store(matrix)
+        if store.symmetric is None:
+            self.oriented(matrix, True)
+        return bool(store.symmetric)
+
     def known_equal(self, one: Any, two: Any) -> bool | None:
         """Whether two handles of one shape have equal content, if that needs no comparison; NaN equals nothing."""
         a, b = one._store, two._store

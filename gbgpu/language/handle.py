@@ -340,8 +340,8 @@ class Readable(Operand):
         """
         if (found := told(self, other, "isequal", check_dtype=check_dtype)) is not None:
             return found
-        if getattr(other, "matrix", None) is self and self.dtype.kind != "f" and self._session.known_symmetric(self):
-            return True
+        if getattr(other, "matrix", None) is self and self.dtype.kind != "f":
+            return bool(self._session.symmetric(self))
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
             return False
