@@ -2,21 +2,29 @@
 by side. So the loops and the choices of a single source, push or pull, serve them all."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from gbgpu import Matrix, ss
+from gbgpu import Matrix, settings, ss
 
 
 def batches(A: Matrix, sources: np.ndarray, entries: int) -> Iterator[tuple[Matrix, np.ndarray]]:
     """(copies of A, where each of the next sources lies in its own copy), as many at a time as there may be `entries`
-    of all; the copies are the same each time."""
+    of all; the copies are the same each time, and in later calls."""
     n = A.nrows
     k = int(min(len(sources), max(entries // (A.nvals + n + 1), 1)))
-    copies = beside(A, k)
+    copies = A if k < 2 else settings.session().derived(A, ("copies", k), partial(_copied, A, k))
     for first in range(0, len(sources), max(k, 1)):
         some = sources[first : first + k]
         yield copies, some + n * np.arange(len(some))
+
+
+def _copied(A: Matrix, k: int) -> Matrix:
+    session, made = settings.session(), beside(A, k)
+    if session.known_symmetric(A):
+        session.declare_symmetric(made)
+    return made
 
 
 def beside(A: Matrix, k: int) -> Matrix:

@@ -6,6 +6,9 @@ and `plus_first(q @ A)`, where no level is known yet, is the next one. Then back
 the previous frontier's mask. What a vertex depends on is s times the w of its successors; an arc from one level to the
 next carries s of its tail times w of its head. Many sources go at once, over copies of the graph.
 
+Road maps may have more paths than FP64 has numbers for. Then all of these numbers are logarithms, and sums of them
+`logaddexp`: each level adds a relative error of about 1e-16 times the largest logarithm.
+
 Source: Brandes, "A Faster Algorithm for Betweenness Centrality", Journal of Mathematical Sociology 2001, and "On
 Variants of Shortest-Path Betweenness Centrality", Social Networks 2008, for edges; in matrices in Robinson, chapter 6
 of Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011. Sampled: Brandes, Pich, "Centrality
@@ -13,7 +16,7 @@ Estimation in Large Networks", 2007; scaled as NetworkX does.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +26,8 @@ from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import SAMPLES, ranking
 from algos.verify import check, dense, levels_from
-from gbgpu import Matrix, Vector, binary, monoid, replace, unary
-from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import plus_first, plus_second, plus_times
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, program, replace, select, settings, unary
+from gbgpu.semiring import Semiring, plus_first, plus_second, plus_times
 
 ENTRIES = 1 << 21  # of all copies of a graph together
 
@@ -62,7 +64,7 @@ def betweenness(
     IndexOutOfBound
         If a source is not a vertex of `A`.
     InvalidValue
-        If there are more sources than vertices, if one is listed twice, or if counts of paths exceed FP64.
+        If there are more sources than vertices, or if one is listed twice.
 
     References
     ----------
@@ -71,13 +73,13 @@ def betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    directed = directed if directed is not None else not has_symmetric_pattern(A, n)
+    symmetric = has_symmetric_pattern(A, n)
+    directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     sums = flat(n, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
-        _, s, t = counted(copies, seeds)
+        _, s, t, how = dependencies(copies, seeds)
         sums = sums if sums.size == s.size else flat(s.size, 0, "sums")  # of each copy on its own until the end
-        sums(binary.plus) << binary.times(t & s)
-    finite(sums)
+        sums(binary.plus) << how.value(how.times(t & s))
     if sums.size > n:
         sums = Vector.from_dense(sums.to_dense().reshape(-1, n).sum(axis=0), name="sums")
     return scaled(sums, chosen, normalized, directed)
@@ -121,56 +123,114 @@ def edge_betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    directed = directed if directed is not None else not has_symmetric_pattern(A, n)
+    symmetric = has_symmetric_pattern(A, n)
+    directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     E = Matrix(float, n, n, name="E")
     E(A.S) << 0.0
     for copies, seeds in batches(A, chosen, ENTRIES):
-        S, W = factors(n, copies, seeds)
-        E(A.S, binary.plus) << plus_times(S @ W.T)
-    finite(E.reduce_rowwise().new())
+        S, W, how = factors(n, copies, seeds)
+        E(A.S, binary.plus) << how.value(how.both(S @ W.T).new(mask=A.S))
     if not directed:
         E(A.S, binary.plus) << E.T
     share = 1 / max(n - 1, 1) if normalized else n / (1 if directed else 2)
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
 
-def counted(A: Matrix, seeds: np.ndarray) -> tuple[list[Vector], Vector, Vector]:
-    """The levels of a search, s, and the sum of w over successors, 0 where there are none and at the seeds."""
-    n = A.nrows
-    s, w, t = Vector(float, n, name="s"), Vector(float, n, name="w"), flat(n, 0, "t")
-    q = Vector.from_coo(seeds, 1.0, float, size=n, name="q")
-    levels = []
-    while q.nvals:
-        levels.append(q)
+def pattern(A: Matrix, symmetric: bool) -> Matrix:
+    """The same arcs, told to be symmetric, of a graph that is copied."""
+    if not symmetric or A.nvals + A.nrows > ENTRIES // 2:
+        return A
+    session = settings.session()
+
+    def made() -> Matrix:
+        found = unary.one(A).new(dtype=bool, name=A.name)
+        session.declare_symmetric(found)
+        return found
+
+    found: Matrix = session.derived(A, "pattern", made)
+    return found
+
+
+class Counting(NamedTuple):
+    """How paths are counted: as numbers, or by their logarithms, where there are more than FP64 can hold."""
+
+    first: Semiring  # sums of a frontier over arcs
+    second: Semiring  # the same from the heads of arcs
+    both: Semiring
+    plus: Any
+    times: Any
+    inverse: Any
+    value: Any  # the expression of the numbers
+    one: float
+    zero: float
+
+
+NUMBERS = Counting(
+    *(each[float] for each in (plus_first, plus_second, plus_times)),
+    *(binary.plus, binary.times, unary.minv, lambda x: x, 1.0, 0.0),
+)
+AS_LOGARITHMS = binary.first, binary.second, binary.plus
+LOGARITHMS = Counting(
+    *(Semiring.register_anonymous(monoid.numpy.logaddexp, each)[float] for each in AS_LOGARITHMS),
+    *(binary.numpy.logaddexp, binary.plus, unary.ainv, unary.exp, 0.0, -math.inf),
+)
+LEVELS = 64  # whose vertices are listed at a time: each time all vertices are looked at
+MOST = 2.0**1000  # paths to a vertex, as numbers: their inverses keep all bits
+
+
+@program
+def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector, Vector, Vector]:
+    """The level of each vertex (INT64) in a search from `seeds` (BOOL), s, and the sum of w over its successors.
+
+    There is no sum at the seeds.
+    """
+    n, how = A.nrows, LOGARITHMS if logarithms else NUMBERS
+    level, some, here = (Vector(int, n, name=name) for name in ("level", "some", "here"))
+    s, w, q, t = (*(Vector(float, n, name=name) for name in ("s", "w", "q")), flat(n, how.zero, "t"))
+    q(seeds.S) << how.one
+    with loop() as it:
+        level(q.S) << it.index
         s(q.S) << q
-        q = Vector(float, n, name="q")
-        q(~s.S, replace) << plus_first(levels[-1] @ A)
-    for depth in range(len(levels) - 1, 1, -1):
-        w << binary.plus(t & unary.minv(levels[depth]))
-        t(levels[depth - 1].S, binary.plus) << plus_second(A @ w)
-    return levels, s, t
+        q(~s.S, replace) << how.first(q @ A)
+        it.until(q.nvals == 0)
+    inverse = s.apply(how.inverse).new(name="inverse")
+    depth = Scalar(int, name="depth")
+    depth << level.reduce(monoid.max)
+    depth << binary.max(depth | 2)
+    some(form="list") << select.valuegt(level, depth - LEVELS)
+    here << select.valueeq(some, depth)
+    with loop() as it:
+        w << how.plus(binary.second(here & t) & inverse)
+        depth << depth - 1
+        with it.when(it.index % LEVELS == LEVELS - 1):
+            some(form="list") << select.valuegt(level, depth - LEVELS)
+            some << select.valuele(some, depth)
+        here << select.valueeq(some, depth)
+        t(here.S, how.plus) << how.second(A @ w)
+        it.until(depth <= 1)
+    return level, s, t
 
 
-def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix]:
+def dependencies(A: Matrix, seeds: np.ndarray) -> tuple[Vector, Vector, Vector, Counting]:
+    """As `counted`, by logarithms where numbers are too large; and which of them."""
+    chosen = Vector.from_coo(seeds, True, size=A.nrows, name="seeds")
+    level, s, t = counted(A, chosen)
+    if (s.reduce(monoid.max).new().value or 0.0) <= MOST:
+        return level, s, t, NUMBERS
+    return *counted(A, chosen, True), LOGARITHMS
+
+
+def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix, Counting]:
     """s, and w one level earlier, of each vertex (rows) for each source and level (columns)."""
-    levels, s, t = counted(copies, seeds)
-    depth = Vector(int, copies.nrows, name="depth")
-    for k, q in enumerate(levels):
-        depth(q.S) << k
-    where, number = depth.to_coo()
+    level, s, t, how = dependencies(copies, seeds)
+    where, number = level.to_coo()
     column = number * len(seeds) + where // n
     tails = s.to_coo()[1]
-    heads = t.to_dense()[where] + 1 / tails
-    width, later = len(levels) * len(seeds), number > 0
+    heads = how.plus(t & s.apply(how.inverse)).new().to_coo()[1]
+    width, later = (int(number.max()) + 1) * len(seeds), number > 0
     S = Matrix.from_coo(where % n, column, tails, nrows=n, ncols=width, name="S")
     W = Matrix.from_coo(where[later] % n, column[later] - len(seeds), heads[later], nrows=n, ncols=width, name="W")
-    return S, W
-
-
-def finite(sums: Vector) -> None:
-    """Raise InvalidValue if counts of paths have made a sum infinite or NaN."""
-    if not np.isfinite(sums.reduce(monoid.plus).new().value or 0.0):
-        raise InvalidValue(message("fewer than 2**1024 shortest paths between two vertices", "more", "grids have many"))
+    return S, W, how
 
 
 def scaled(sums: Vector, chosen: np.ndarray, normalized: bool, directed: bool) -> Vector:

@@ -1,12 +1,12 @@
 """Centralities against NetworkX on small graphs of every awkward kind; the verifiers against results that are wrong."""
 
+import gc
 import random
 import sys
 
 import networkx as nx
 import numpy as np
 import pytest
-from programs import WIDE
 from test_algos import as_dict, both_ways, changed, digraph, matrix, random_arcs
 
 import algos
@@ -126,12 +126,55 @@ def test_bad_sources(first, sources, error, text):
             algorithm(matrix(PARTS["cycle"]), sources)
 
 
-@pytest.mark.skipif(not WIDE, reason="long")
-def test_too_many_paths_to_count(devices):
-    layers, width = 343, 8  # each layer joined to all of the next: eight times as many paths
-    arcs = [(i, i - i % width + width + j) for i in range(layers * width) for j in range(width)]
-    with pytest.raises(InvalidValue, match="1024"):
-        algos.betweenness(matrix(((layers + 1) * width, arcs)), [0])
+def test_copies_of_a_graph_are_kept_with_its_content(devices):
+    A, session = matrix(PARTS["cycle"]), gb.settings.session()
+    first = algos.betweenness(A, [0, 1, 2])
+    kept = [one for made in session.made_of.values() for one in made.values()]
+    assert kept and first.isclose(algos.betweenness(A, [0, 1, 2]))
+    again = [one for made in session.made_of.values() for one in made.values()]
+    assert [id(one) for one in again] == [id(one) for one in kept]
+    del kept, again
+    A[0, 3] = True
+    arcs = [*PARTS["cycle"][1], (0, 3)]
+    near(algos.betweenness(A), nx.betweenness_centrality(digraph((PARTS["cycle"][0], arcs))))
+    gc.collect()
+    assert A._store in session.made_of and len(session.made_of) <= 2  # the graph's, and that of its pattern
+
+
+def exactly(n: int, arcs: list, source: int) -> tuple[list, dict]:
+    """What vertices and arcs depend on, of a graph whose arcs lead from one level to the next, in whole numbers."""
+    order, counts = [source], {source: 1}
+    after: dict[int, list[int]] = {i: [] for i in range(n)}
+    for i, j in arcs:
+        after[i].append(j)
+    for i in order:
+        for j in after[i]:
+            if j not in counts:
+                order.append(j)
+            counts[j] = counts.get(j, 0) + counts[i]
+    vertex, arc = [0.0] * n, {}
+    for i in reversed(order):
+        for j in after[i]:
+            arc[i, j] = counts[i] / counts[j] * (1 + vertex[j])  # of ints of any size
+        vertex[i] = sum(arc[i, j] for j in after[i])
+    vertex[source] = 0.0
+    assert n < 100 or max(counts.values()) > 2**1024
+    return vertex, arc
+
+
+@pytest.mark.parametrize("layers", [3, 700])  # 700 have more paths than FP64 has numbers for
+def test_paths_are_counted_however_many_there_are(devices, layers):
+    width, rng = 4, np.random.default_rng(layers)
+    both = [(i, i - i % width + width + j) for i in range(layers * width) for j in range(width)]
+    arcs = [arc for arc, keep in zip(both, rng.random(len(both)) < 0.8, strict=True) if keep]
+    n = (layers + 1) * width
+    vertex, arc = exactly(n, arcs, 0)
+    A = matrix((n, arcs))
+    found = algos.betweenness(A, [0], False).to_dense()
+    np.testing.assert_allclose(found[1:], np.multiply(vertex, n - 1)[1:], rtol=1e-9)
+    rows, cols, found = algos.edge_betweenness(A, [0], False).to_coo()
+    expected = [n * arc.get(where, 0.0) for where in zip(rows, cols, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_verify_finds_wrong_betweenness(first):

@@ -227,7 +227,8 @@ def pull_seconds(
         looked = store.nvals / edges if edges else inner.n if count is None else inner.n / max(count, 1)
         length = min(length, sqrt(looked) if first else looked)  # the root as measured on RMAT graphs
     moved = inner.n * (store.dtype.np_type.itemsize + 1) * costs.byte if outer.p > 1 else 0.0
-    return costs.step + rows * (costs.row + length * costs.pull_edge) / outer.p + moved
+    words = outer.n / 32  # of the mask, and of the result
+    return costs.step + (words * costs.row + rows * (costs.row + length * costs.pull_edge)) / outer.p + moved
 
 
 def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:

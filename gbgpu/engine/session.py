@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
 from typing import Any
-from weakref import WeakMethod, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakMethod, WeakValueDictionary
 
 import numpy as np
 
@@ -125,6 +125,7 @@ class Session(Stores):
         self.loops, self.replicas = CapturedLoops(), Replicas(self, replicas)
         self.folds = folds(balance)
         self.folding, self.programs = folding_of(self), Programs(self)
+        self.made_of: WeakKeyDictionary[Any, dict] = WeakKeyDictionary()  # by content of a matrix (`derived`)
         for device in self.devices:
             if device.kind == "cuda":
                 device.relieve = WeakMethod(self._relieved)
@@ -152,15 +153,15 @@ class Session(Stores):
         with self.lock:
             self.alive = False
             self.device_set.close()
-            for held in (self.programs, self.loops, self.plans, self.maps, self.pool):
+            for held in (self.programs, self.loops, self.plans, self.maps, self.pool, self.made_of):
                 held.clear()
 
     def _relieved(self) -> bool:
         """Memory is short: what is kept to save time goes. Whether there was any."""
-        if self.capturing is not None or not (self.replicas.drop() or self.loops or self.programs):
+        if self.capturing is not None or not (self.replicas.drop() or self.loops or self.programs or self.made_of):
             return False
-        self.loops.clear()
-        self.programs.clear()
+        for kept in (self.loops, self.programs, self.made_of):
+            kept.clear()
         collect()
         return True
 

@@ -1,7 +1,7 @@
 """What handles hold: building it, and turning it round; reading it is below (reading.py). The face that handles see of
 their session, but for running statements."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,6 +43,8 @@ R = TypeVar("R")
 
 class Stores(Reading):
     """The content of handles on the devices of a session."""
+
+    made_of: Any  # by the content of matrices, what was made of each: `derived`
 
     def host_of(self, array: Any) -> np.ndarray:
         """A copy on the host of an array of any library that lies on a GPU, whatever devices the session has."""
@@ -294,6 +296,13 @@ class Stores(Reading):
         if store.symmetric is None:
             self.oriented(matrix, True)
         return bool(store.symmetric)
+
+    def derived(self, matrix: Any, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What was made of a matrix, for a key: kept as long as the matrix has this content, and there is memory."""
+        made = self.made_of.setdefault(self.matrix_store(matrix), {})
+        if key not in made:
+            made[key] = make()
+        return made[key]
 
     def known_equal(self, one: Any, two: Any) -> bool | None:
         """Whether two handles of one shape have equal content, if that needs no comparison; NaN equals nothing."""
