@@ -73,7 +73,7 @@ def betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = has_symmetric_pattern(A, n)
+    symmetric = (directed is None or is_copied(A)) and has_symmetric_pattern(A, n)
     directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     sums = flat(n, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
@@ -123,7 +123,7 @@ def edge_betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = has_symmetric_pattern(A, n)
+    symmetric = (directed is None or is_copied(A)) and has_symmetric_pattern(A, n)
     directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     E = Matrix(float, n, n, name="E")
     E(A.S) << 0.0
@@ -136,9 +136,14 @@ def edge_betweenness(
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
 
+def is_copied(A: Matrix) -> bool:
+    """Whether several sources go at once."""
+    return A.nvals + A.nrows <= ENTRIES // 2
+
+
 def pattern(A: Matrix, symmetric: bool) -> Matrix:
     """The same arcs, told to be symmetric, of a graph that is copied."""
-    if not symmetric or A.nvals + A.nrows > ENTRIES // 2:
+    if not (symmetric and is_copied(A)):
         return A
     session = settings.session()
 
