@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos._copies import batches
-from algos._inputs import others, square, vertices
+from algos._inputs import is_thin, others, square, vertices
 from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import SAMPLES, ranking
@@ -190,8 +190,8 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
     There is no sum at the seeds.
     """
     n, how = A.nrows, LOGARITHMS if logarithms else NUMBERS
-    level, some, here = (Vector(int, n, name=name) for name in ("level", "some", "here"))
-    s, w, q, t = (*(Vector(float, n, name=name) for name in ("s", "w", "q")), flat(n, how.zero, "t"))
+    level = Vector(int, n, name="level")
+    s, q, t = (*(Vector(float, n, name=name) for name in ("s", "q")), flat(n, how.zero, "t"))
     q(seeds.S) << how.one
     with loop() as it:
         level(q.S) << it.index
@@ -202,6 +202,27 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
     depth = Scalar(int, name="depth")
     depth << level.reduce(monoid.max)
     depth << binary.max(depth | 2)
+    back = by_lists if is_thin(A) else by_levels
+    back(A, level, depth, inverse, t, how)
+    return level, s, t
+
+
+def by_levels(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
+    """Add to `t` from `depth` on, each level by a look at all vertices."""
+    here, w = Vector(int, t.size, name="here"), Vector(float, t.size, name="w")
+    here << select.valueeq(level, depth)
+    with loop() as it:
+        w(here.S, replace) << how.plus(t & inverse)
+        depth << depth - 1
+        here << select.valueeq(level, depth)
+        t(here.S, how.plus, direction="pull") << how.second(A @ w)
+        it.until(depth <= 1)
+
+
+def by_lists(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
+    """The same of a graph with many levels, all of few vertices: LEVELS of them are listed at a time."""
+    here, some = (Vector(int, t.size, name=name) for name in ("here", "some"))
+    w = Vector(float, t.size, name="w")
     some(form="list") << select.valuegt(level, depth - LEVELS)
     here << select.valueeq(some, depth)
     with loop() as it:
@@ -213,7 +234,6 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
         here << select.valueeq(some, depth)
         t(here.S, how.plus) << how.second(A @ w)
         it.until(depth <= 1)
-    return level, s, t
 
 
 def dependencies(A: Matrix, seeds: np.ndarray) -> tuple[Vector, Vector, Vector, Counting]:

@@ -38,9 +38,9 @@ from .predicted import Predicted
 from .signature import Signature
 from .single_device import SingleDevice
 from .tapes import threads
-from .ways import ROADS, Way, among, directed, turned, way_of
+from .ways import HANDED, ROADS, Way, among, directed, turned, way_of
 
-HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
+SETTLED = 2  # rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 # A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
 # are as short as those of road maps, whose frontiers stay small.
