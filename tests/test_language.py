@@ -433,6 +433,23 @@ def test_arrays_by_dlpack(devices):
     assert gb.Matrix.from_dense(Dlpack(np.ones((2, 2)))).nvals == 4
 
 
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("dtype", ["FP32", "INT8", "BOOL"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_repeats_are_combined_as_elementwise_operators_do(name, dtype, signed):
+    """Also where NumPy's functions differ: NaN is ignored, and -0.0 is below 0.0."""
+    rng, kind = np.random.default_rng(2), gb.dtypes.lookup_dtype(dtype).np_type
+    places, drawn = rng.integers(0, 40, 400), rng.integers(-3, 4, 400)
+    values = np.where(drawn == 3, np.nan, drawn) if dtype == "FP32" else np.abs(drawn) if dtype == "BOOL" else drawn
+    values = (-0.0 * drawn if signed else values).astype(kind)
+    found = gb.Vector.from_coo(places, values, size=40, dup_op=name)
+    expected = gb.Vector(dtype, 40)
+    for k in range(400):
+        expected(name)[int(places[k])] << values[k]
+    (at, mine), (there, theirs) = found.to_coo(), expected.to_coo()
+    assert np.array_equal(at, there) and np.array_equal(mine.view(np.uint8), theirs.view(np.uint8))
+
+
 def test_vectors_as_subscripts(devices):
     """The values of a Vector, in the order of its indices, are ids: they stay on the devices."""
     u = gb.Vector.from_coo([0, 1, 3], [1, -2, 3], size=4)

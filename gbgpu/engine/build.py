@@ -21,6 +21,8 @@ def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
     order."""
     starts = np.flatnonzero(first)
     ufunc = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}.get(dup_op.name)
+    if dup_op.name in ("min", "max") and not (vals.dtype.kind == "f" and np.signbit(vals[vals == 0]).any()):
+        ufunc = {"min": np.fmin, "max": np.fmax}[dup_op.name]  # which do not tell zeros by their sign
     if dup_op.name in ("first", "any"):
         return vals[starts]
     if dup_op.name == "second":
