@@ -433,6 +433,44 @@ def test_arrays_by_dlpack(devices):
     assert gb.Matrix.from_dense(Dlpack(np.ones((2, 2)))).nvals == 4
 
 
+@pytest.mark.parametrize("dtype", ["FP64", "INT8"])
+def test_functions_of_the_rows_of_each_device(devices, dtype):
+    random = np.random.default_rng(4)
+    a, b = random.integers(1, 9, (150, 6)), random.integers(1, 9, (150, 3))
+    rows = np.flatnonzero(random.random(150) < 0.7)
+    A, B = gb.Matrix(dtype, 150, 6), gb.Matrix("FP64", 150, 3)
+    A[rows, :] << gb.Matrix.from_dense(a[rows], dtype=dtype)
+    B[rows, :] << gb.Matrix.from_dense(b[rows], dtype="FP64")
+
+    def ahead(x, y):
+        x = x.copy()
+        x[:, 0] = x[:, 1] * y[:, 2] - y[:, 0]
+        return x
+
+    expected = a.copy()
+    expected[:, 0] = a[:, 1] * b[:, 2] - b[:, 0]
+    found = A.ss.map_rows(ahead, B, name="found")
+    assert (found.dtype, found.shape, found.name) == (dtype, (150, 6), "found")
+    assert found.isequal(A.ss.map_rows(lambda x, y: ahead(x, y), B))
+    assert np.array_equal(found.to_coo()[2].reshape(-1, 6), expected[rows])
+    assert np.array_equal(pattern_of(found), pattern_of(A))
+    ones = gb.Matrix.from_coo(*np.nonzero(np.ones((150, 6))), 2, nrows=150, ncols=6)
+    assert ones.ss.map_rows(lambda x: x + 1).reduce_scalar().new().value == 2700
+    with gb.loop(2):
+        A << A.ss.map_rows(lambda x: x + 1)
+    assert np.array_equal(A.to_coo()[2].reshape(-1, 6), a[rows] + 2)
+    some = gb.Matrix.from_coo([0], [1], nrows=150, ncols=6)
+    for wrong, given in ((A, (lambda x: x[:, :2],)), (A, (ahead, ones)), (some, (lambda x: x,))):
+        with pytest.raises(gb.exceptions.InvalidValue):
+            wrong.ss.map_rows(*given)
+    with pytest.raises(TypeError):
+        A.ss.map_rows(ahead, np.ones((150, 3)))
+
+
+def pattern_of(A):
+    return np.stack(A.to_coo(values=False)[:2])
+
+
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("dtype", ["FP32", "INT8", "BOOL"])
 @pytest.mark.parametrize("name", ["min", "max"])
