@@ -112,16 +112,28 @@ DEVICE void block_add(i64 *target, i64 v) {
     __syncthreads();
 }
 
-// The block b with starts[b] <= slot < starts[b + 1]; empty blocks are passed over.
-DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) {
-    i64 low = 0, high = p;
+// Of ascending numbers from `low` to high - 1: where the last one is that is at most x, or `low`.
+template <class T> DEVICE i64 last_upto(const T *numbers, i64 low, i64 high, i64 x) {
     while (high - low > 1) {
         const i64 middle = (low + high) >> 1;
-        if (load(starts + middle) <= slot) low = middle;
+        if (load(numbers + middle) <= x) low = middle;
         else high = middle;
     }
     return low;
 }
+
+// Where the first one is that is at least x, or `high`.
+template <class T> DEVICE i64 first_from(const T *numbers, i64 low, i64 high, i64 x) {
+    while (low < high) {
+        const i64 middle = (low + high) >> 1;
+        if (load(numbers + middle) < x) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// The block b with starts[b] <= slot < starts[b + 1]; empty blocks are passed over.
+DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) { return last_upto(starts, 0, p, slot); }
 
 // Slots and rows -> user ids, as kernels/interface.py tells.
 DEVICE i64 user_id(i64 slot, const i64 *starts, const i64 *bounds, i64 p) {
