@@ -108,28 +108,19 @@ OWNERS(owners84, i64, int)
 OWNERS(owners48, int, i64)
 OWNERS(owners88, i64, i64)
 
-// Entries with codes of low .. high - 1, a warp a tile: how many each tile has; and, side by side, what `in` has at
-// them, with the place where each row's begin (begins: a bit an entry; ranks: rows that began before each tile).
-#define TILES(n) for (i64 tile = blockIdx.x * 8ll + threadIdx.x / 32; tile * 1024 < n; tile += gridDim.x * 8ll)
+// Entries with codes of low .. high - 1: how many each tile has; and, side by side, what `in` has at them, with the
+// place where each row's begin (begins: a bit an entry; ranks: rows that began before each tile).
 KERNEL cut_counts(const int *codes, i64 n, i64 low, i64 high, i64 *counts) {
-    TILES(n) {
-        int found = 0;
-        for (int i = threadIdx.x & 31; i < 1024 && tile * 1024 + i < n; i += 32) {
-            const int code = codes[tile * 1024 + i];
-            found += code >= low && code < high;
-        }
-        for (int o = 16; o; o >>= 1) found += __shfl_down_sync(~0u, found, o);
-        if ((threadIdx.x & 31) == 0) counts[tile] = found;
-    }
+    tile_counts(n, counts, [&](i64 e) { return codes[e] >= low && codes[e] < high; });
 }
 #define CUT(size, type) \
 KERNEL cut##size(const int *codes, i64 n, i64 low, i64 high, const i64 *offsets, const type *in, type *out, \
                  const unsigned char *begins, const int *ranks, i64 *firsts) { \
-    const u32 below = (1u << (threadIdx.x & 31)) - 1; \
+    const u32 below = (1u << LANE) - 1; \
     TILES(n) { \
         i64 place = offsets[tile], row = ranks[tile]; \
         for (int i = 0; i < 1024 && tile * 1024 + i < n; i += 32) { \
-            const i64 e = tile * 1024 + i + (threadIdx.x & 31); \
+            const i64 e = tile * 1024 + i + LANE; \
             const int code = e < n ? codes[e] : -1; \
             const bool taken = code >= low && code < high, first = e < n && begins[e >> 3] >> (e & 7) & 1; \
             const u32 all = __ballot_sync(~0u, taken), rows = __ballot_sync(~0u, first); \
