@@ -102,7 +102,9 @@ def constructed(edges: Tuples) -> gb.Matrix:
     apart = tails != heads
     pairs = (tails, heads), (heads, tails), (weights, weights)
     arcs = [np.concatenate((one[apart], other[apart])) for one, other in pairs]
-    return gb.Matrix.from_coo(*arcs, "FP32", nrows=edges.n, ncols=edges.n, dup_op="min", name="A", local=True)
+    A = gb.Matrix.from_coo(*arcs, "FP32", nrows=edges.n, ncols=edges.n, dup_op="min", name="A", local=True)
+    A.ss.declare_symmetric()
+    return A
 
 
 def search_keys(edges: Tuples, seed: int, count: int = KEYS) -> np.ndarray:

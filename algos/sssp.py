@@ -184,10 +184,11 @@ def parents_of(A: Matrix, d: Vector, sources: Vector) -> Vector:
     with loop() as it:
         q(new.S, replace) << ends
         late(~new.S, replace) << late
-        t(late.S, replace) << min_path(q @ A)
-        new << select.valuelt(vertex_of(t & d), d.size)
-        parents(new.S) << new
-        it.until(new.nvals == 0)
+        with it.when(late.nvals > 0):
+            t(late.S, replace) << min_path(q @ A)
+            new << select.valuelt(vertex_of(t & d), d.size)
+            parents(new.S) << new
+        it.until((late.nvals == 0) | (new.nvals == 0))
     return parents
 
 

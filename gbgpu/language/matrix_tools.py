@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import checked_text, message
+from ..errors import DimensionMismatch, checked_text, message
 from .arrays import room_for
 from .compose import by_rows, of_ndim
 from .expr import _kinds, new_like
@@ -195,6 +195,22 @@ class MatrixTools(ObjectTools):
             A new one, of this shape and pattern.
         """
         return scanned_rows(self._parent, op, order, name)
+
+    def declare_symmetric(self) -> None:
+        """Tell that the matrix equals its transpose, which is not checked.
+
+        Products then need no transpose. Otherwise the first one that needs it makes it, in several times the memory of
+        the matrix, and drops it again if both are equal.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the matrix is not square.
+        """
+        A = self._parent
+        if A.nrows != A.ncols:
+            raise DimensionMismatch(message("a square matrix", f"{A.nrows} x {A.ncols}"))
+        A._session.declare_symmetric(A)
 
     def map_rows(self, function: Callable[..., Any], *others: Any, name: str | None = None) -> Any:
         """A function of arrays, called once on each device for the rows that lie there.
