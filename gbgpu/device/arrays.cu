@@ -136,13 +136,9 @@ SIZES(CUT)
 // Sums of all numbers before each, and of all: of tiles of 2048 at first, then of the tiles, then within each.
 DEVICE i64 scanned(i64 mine, i64 *total) {
     __shared__ i64 warps[33];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, count = blockDim.x >> 5;
-    i64 sum = mine;
-    for (int o = 1; o < 32; o <<= 1) {
-        const i64 other = __shfl_up_sync(~0u, sum, o);
-        if (lane >= o) sum += other;
-    }
-    if (lane == 31) warps[warp] = sum;
+    const u32 warp = threadIdx.x >> 5, count = blockDim.x >> 5;
+    const i64 sum = sum_upto(mine);
+    if (LANE == 31) warps[warp] = sum;
     __syncthreads();
     i64 before = 0, all = 0;
     for (u32 w = 0; w < count; w++) {

@@ -15,6 +15,15 @@ typedef unsigned u32;
 #define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
 #define LANE (threadIdx.x & 31)
 
+// The sum of v over the lanes up to this one.
+template <class T> DEVICE T sum_upto(T v) {
+    for (int o = 1; o < 32; o <<= 1) {
+        const T below = __shfl_up_sync(~0u, v, o);
+        if (LANE >= o) v += below;
+    }
+    return v;
+}
+
 // Tiles of 1024 entries, a warp a tile: how many entries e of each are on(e), and put(e, place) for each of these, in
 // their order, from offsets[tile] on.
 #define TILES(n) for (i64 tile = FIRST >> 5; tile * 1024 < (n); tile += gridDim.x * (i64)blockDim.x >> 5)

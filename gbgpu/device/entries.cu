@@ -181,11 +181,7 @@ DEVICE void drawn_keys(const Draw &d, const u32 *labels, i64 both, i64 low, i64 
         there &= real;
         back &= real;
         const int mine = __popc(there) + __popc(back);
-        int upto = mine;
-        for (int o = 1; o < 32; o <<= 1) {
-            const int other = __shfl_up_sync(~0u, upto, o);
-            if (LANE >= o) upto += other;
-        }
+        const int upto = sum_upto(mine);
         u64 place = 0;
         if (LANE == 31 && upto) place = atomicAdd(count, (u64)upto);
         place = __shfl_sync(~0u, place, 31) + upto - mine;

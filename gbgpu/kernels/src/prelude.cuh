@@ -97,6 +97,15 @@ DEVICE i64 append(bool on, i64 *count) {
     return (i64)__shfl_sync(ALL, base, leader) + __popc(votes & lanes_below());
 }
 
+// The sum of v over the lanes up to this one.
+template <class T> DEVICE T sum_upto(T v) {
+    for (int o = 1; o < 32; o <<= 1) {
+        const T below = __shfl_up_sync(ALL, v, o);
+        if (lane_id() >= o) v += below;
+    }
+    return v;
+}
+
 // target += sum of v over the block. Every thread calls.
 DEVICE void block_add(i64 *target, i64 v) {
     __shared__ i64 parts[32];
