@@ -17,17 +17,13 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
     """The first matrix with the values that function(*arrays) gives. Each array has the rows of a matrix that have
     entries, and its columns by user ids. Raises InvalidValue where these rows lack entries, or differ between matrices.
     """
-    like = stores[0]
-    width, tasks = like.colmap.n, like.rowmap.tasks
+    like, tasks = stores[0], stores[0].rowmap.tasks
 
     def whole(task: Task) -> bool:
-        device = session.devices[task.device]
-        begins = [store.blocks[task.block].indptr.astype(np.int64) for store in stores]
-        lengths = begins[0][1:] - begins[0][:-1]
-        fine = ((lengths == 0) | (lengths == width)).all()
-        for store, own in zip(stores, begins, strict=True):
-            fine &= (own * width == begins[0] * store.colmap.n).all()
-        return bool(device.get(fine.reshape(1))[0])
+        device, b = session.devices[task.device], task.block
+        words, counts = zip(*(_with_entries(device, store.blocks[b]) for store in stores), strict=True)
+        full = [store.blocks[b].nnz == n * store.colmap.n for n, store in zip(counts, stores, strict=True)]
+        return all(full) and all(device.equal(words[0], others) for others in words[1:])
 
     def work(task: Task) -> Any:
         device, block = session.devices[task.device], like.blocks[task.block]
@@ -54,6 +50,13 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
     elif failure is not None:
         raise failure
     return revalued(like, like.dtype, False, blocks)
+
+
+def _with_entries(device: Device, block: MatrixBlock) -> tuple[Any, int]:
+    """(bits of the rows that have entries, how many these are)."""
+    words, count = device.empty((block.n + 63) // 64, np.int64), device.zeros(1, np.int64)
+    device.lengths(block.indptr, device.empty(block.n, np.int64), words, count)
+    return words, int(device.get(count)[0])
 
 
 def _rows(device: Device, block: MatrixBlock, columns: RowMap) -> Any:
