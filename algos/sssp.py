@@ -13,6 +13,9 @@ Where rounds would be many, as in road maps, `gb.fixpoint` finds the same distan
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs on a GPU, and where weights are
 negative: without a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
+Parents follow from distances. The length of a path and the vertex before its end are one number of 64 bits, and a
+min-plus product of such numbers gives both.
+
 Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
 2014, near-far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, without rounds; Bellman 1958, Ford 1956; as masked
 min-plus products in Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011.
@@ -175,7 +178,8 @@ def parents_of(A: Matrix, d: Vector, sources: Vector) -> Vector:
     pack, min_longer, min_path, vertex_of = PACKED[d.dtype.name]
     parents, late = Vector(int, size=d.size, name="parents"), Vector(bool, size=d.size, name="late")
     ends = pack(d & indexunary.rowindex(d)).new(name="ends")
-    t = min_longer(ends @ A).new(name="t")
+    dtype = ends.dtype.name
+    t = min_longer[dtype](ends @ A).new(name="t")
     parents << select.valuelt(vertex_of(t & d), d.size)  # others are reached by longer paths only
     parents(sources.S) << sources
     late(d.S) << True
@@ -185,7 +189,7 @@ def parents_of(A: Matrix, d: Vector, sources: Vector) -> Vector:
         q(new.S, replace) << ends
         late(~new.S, replace) << late
         with it.when(late.nvals > 0):
-            t(late.S, replace) << min_path(q @ A)
+            t(late.S, replace) << min_path[dtype](q @ A)
             new << select.valuelt(vertex_of(t & d), d.size)
             parents(new.S) << new
         it.until((late.nvals == 0) | (new.nvals == 0))
@@ -396,5 +400,11 @@ def _reached(distances: Vector) -> dict[str, Any]:
 DISTANCES = Result("vertex", "distance")
 
 ALGORITHMS["sssp"] = Algorithm(
-    run=sssp, verify=verify.sssp, summary=_reached, options=(SOURCE,), result=DISTANCES, top=DISTANCES
+    run=sssp,
+    verify=verify.sssp,
+    summary=_reached,
+    options=(SOURCE,),
+    result=DISTANCES,
+    top=DISTANCES,
+    rehearse=lambda A: shortest_path_tree(A, 0),
 )

@@ -82,7 +82,7 @@ def test_arcs_of_length_zero_make_no_cycle(devices):
 
 
 TREES = {  # type and weights of arcs; whether one number holds the length of a path and a vertex
-    "ties": ("INT64", lambda rng, m: rng.integers(1, 3, m), True),
+    "ties": ("UINT64", lambda rng, m: rng.integers(1, 3, m), True),
     "zeros": ("INT32", lambda rng, m: rng.integers(0, 3, m), True),
     "no length": ("UINT8", lambda rng, m: np.zeros(m), True),
     "long": ("INT64", lambda rng, m: rng.integers(1 << 40, 1 << 41, m), False),
