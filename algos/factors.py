@@ -4,6 +4,7 @@ R holds the ratings, users in rows, items in columns; U and V, full matrices of 
 where there is a rating. One product inside the mask of R gives the errors E. Gradient descent moves U along E V, then V
 along E^T U; a row's step is as long as its ratings surely allow, so the loss never rises. Alternating least squares
 solves for each row: its factors' equations are one product of the pattern of R with the outer products of V's rows.
+Each device solves those of its own rows, in one call of its library of linear algebra.
 
 Source: Koren, Bell, Volinsky, "Matrix Factorization Techniques for Recommender Systems", IEEE Computer 2009; Zhou,
 Wilkinson, Schreiber, Pan, "Large-Scale Parallel Collaborative Filtering for the Netflix Prize", AAIM 2008, for the
@@ -18,9 +19,10 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths
 from algos.runs import ALGORITHMS, Algorithm, Option
-from gbgpu import Matrix, binary, monoid, unary
+from gbgpu import Matrix, Vector, binary, monoid, unary
 from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import plus_second, plus_times
+from gbgpu.interrupts import imported
+from gbgpu.semiring import any_first, plus_second, plus_times
 
 METHODS = "als", "gradient"
 
@@ -153,20 +155,37 @@ def descent(R: Matrix, U: Matrix, V: Matrix, penalty: float) -> None:
 
 
 def least_squares(R: Matrix, U: Matrix, V: Matrix, penalty: float) -> None:
-    """The rows of U that make the loss least."""
-    rows, count = row_lengths(R).new().to_coo()
-    f, v = V.ncols, V.to_dense(0.0)
-    outer = full((v[:, :, None] * v[:, None, :]).reshape(-1, f * f))
-    gram = plus_second[float](R @ outer).new().to_dense(0.0)[rows].reshape(-1, f, f)
-    gram += penalty * count[:, None, None] * np.eye(f)
-    sums = plus_times[float](R @ V).new().to_dense(0.0)[rows]
-    u = U.to_dense(0.0)
+    """The rows of U that make the loss least.
+
+    A row's factors x solve G x = y. y is the sum of its items' factors, times the ratings. G is the sum of their outer
+    products, each with the penalty on its diagonal, as a row of f^2 numbers.
+    """
+    f, pairs = V.ncols, np.arange(V.ncols**2)
+    one, other = (Matrix.from_coo(k, pairs, True, nrows=f, ncols=f * f) for k in (pairs // f, pairs % f))
+    outer = binary.times(any_first(V @ one).new() & any_first(V @ other).new()).new(name="outer")
+    diagonal = Vector.from_coo(np.arange(f) * (f + 1), 1.0, size=f * f)
+    outer(binary.plus) << Vector.from_scalar(penalty, V.nrows).outer(diagonal)
+    G = plus_second[float](R @ outer).new(name="G")
+    y = plus_times[float](R @ V).new(name="y")
+    x = y.ss.map_rows(solutions, G, name="x")
+    U(x.S) << x
+
+
+def solutions(y: Any, G: Any) -> Any:
+    """The x of G x = y for each row of y (n x f) and of G (n x f^2), NumPy's or CuPy's.
+
+    Both libraries solve all systems in one call: LAPACK on CPU devices, cuSOLVER's Cholesky factors on GPUs. Raises
+    InvalidValue if a system has no solution; CuPy tells of that only if it is asked.
+    """
+    G = G.reshape(*y.shape, -1)
     try:
-        u[rows] = np.linalg.solve(gram, sums[:, :, None])[:, :, 0]
+        if isinstance(y, np.ndarray):
+            return np.linalg.solve(G, y[:, :, None])[:, :, 0]
+        with imported("cupyx").errstate(linalg="raise"):
+            return imported("cupyx.lapack").posv(G, y)
     except np.linalg.LinAlgError:
         hint = "a larger penalty, or smaller ratings"
         raise InvalidValue(message("factors that ratings and penalty determine", "a singular system", hint)) from None
-    U << full(u)
 
 
 def full(values: np.ndarray) -> Matrix:

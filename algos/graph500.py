@@ -61,7 +61,22 @@ def placed(edges: Tuples) -> Tuples:
     """The tuples on the GPU, if the session has one device, and it is a GPU."""
     if isinstance(values(gb.Vector(int, size=1), 0), np.ndarray):
         return edges
+    return on_gpu(edges)
+
+
+def on_gpu(edges: Tuples) -> Tuples:
+    """The tuples on the first GPU."""
     return Tuples(edges.n, *map(imported("cupy").asarray, edges[1:]))
+
+
+def has_room(edges: Tuples) -> bool:
+    """Whether the first device of one process is a GPU that can hold the tuples while it sorts the arcs.
+
+    An edge takes 48 bytes: 12 as a tuple, 24 as two arcs, and 12 while arcs are made.
+    """
+    first, count = gb.device_info()[0], edges.tails.size
+    needed = 48 * count + gb.estimate_memory(edges.n, edges.n, 2 * count, "FP32").peak
+    return processes() == 1 and first["kind"] == "cuda" and needed < first["free"]
 
 
 def values(vector: gb.Vector, missing: float) -> Any:
@@ -77,15 +92,19 @@ def values(vector: gb.Vector, missing: float) -> Any:
 def constructed(edges: Tuples) -> gb.Matrix:
     """Kernel 1: the symmetric matrix of all edges. Self-loops are left out, of repeats the lightest is kept.
 
-    Of several ranks each gives its share of the tuples.
+    Of several ranks each gives its share of the tuples. GPUs sort the arcs, if the first one has room for all of them.
     """
+    if isinstance(edges.tails, np.ndarray) and has_room(edges):
+        edges = on_gpu(edges)
     share, shares = gb.rank(), processes()
     mine = slice(edges.tails.size * share // shares, edges.tails.size * (share + 1) // shares)
     tails, heads, weights = edges.tails[mine], edges.heads[mine], edges.weights[mine]
     apart = tails != heads
-    tails, heads, weights = tails[apart], heads[apart], weights[apart]
-    arcs = (np.concatenate(pair) for pair in ((tails, heads), (heads, tails), (weights, weights)))
-    return gb.Matrix.from_coo(*arcs, "FP32", nrows=edges.n, ncols=edges.n, dup_op="min", name="A", local=True)
+    pairs = (tails, heads), (heads, tails), (weights, weights)
+    arcs = [np.concatenate((one[apart], other[apart])) for one, other in pairs]
+    A = gb.Matrix.from_coo(*arcs, "FP32", nrows=edges.n, ncols=edges.n, dup_op="min", name="A", local=True)
+    A.ss.declare_symmetric()
+    return A
 
 
 def search_keys(edges: Tuples, seed: int, count: int = KEYS) -> np.ndarray:

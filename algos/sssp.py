@@ -13,12 +13,15 @@ Where rounds would be many, as in road maps, `gb.fixpoint` finds the same distan
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs on a GPU, and where weights are
 negative: without a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
+Parents follow from distances. The length of a path and the vertex before its end are one number of 64 bits, and a
+min-plus product of such numbers gives both.
+
 Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
 2014, near-far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, without rounds; Bellman 1958, Ford 1956; as masked
 min-plus products in Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011.
 """
 
-from math import inf
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +30,21 @@ from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square, vertex, without_rounds
 from algos.bfs import levels_from, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, loop, monoid, program, replace, select, unary
+from gbgpu import (
+    Matrix,
+    Scalar,
+    Vector,
+    binary,
+    fixpoint,
+    indexunary,
+    loop,
+    monoid,
+    program,
+    replace,
+    select,
+    semiring,
+    unary,
+)
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
@@ -118,9 +135,6 @@ def paths_from(A: Matrix, sources: Vector) -> Vector:
 def shortest_path_tree(A: Matrix, source: int) -> Paths:
     """Distances as of `sssp`, and the vertex before each on a shortest path.
 
-    The parents are those of a breadth-first search along the arcs i -> j with `d[i] + A[i, j] == d[j]`. They form a
-    tree even if arcs of length 0 form cycles.
-
     Parameters
     ----------
     A : Matrix
@@ -131,20 +145,106 @@ def shortest_path_tree(A: Matrix, source: int) -> Paths:
     Returns
     -------
     Paths
-        `distances` as of `sssp`, and `parents` (INT64, size n); the source's parent is the source.
+        `distances` as of `sssp`, and `parents` (INT64, size n); the source's parent is the source. Parents form a tree
+        even if arcs of length 0 form cycles.
 
     Raises
     ------
     TypeError, DimensionMismatch, IndexOutOfBound, InvalidValue
         As `sssp`.
+
+    Notes
+    -----
+    The product that finds parents takes memory for vectors only, if the length of a path and a vertex fit into a number
+    of 64 bits. They do for integers, if paths are shorter than 2**32 and n is at most 2**31, and for FP32, if n is at
+    most 2**28. Weights must not be negative, nor distances infinite. Else two matrices as large as A are made.
     """
     n = square(A)
     A = lengths_of(A)
     source = vertex(source, n)
     d = sssp(A, source)
-    q = Vector(int, size=n, name="q")
-    q[source] = source
-    return Paths(d, search(tight(A, d), q).parents)
+    sources = Vector(int, size=n, name="sources")
+    sources[source] = source
+    return Paths(d, (parents_of if fits(A, d) else along_tight_arcs)(A, d, sources))
+
+
+@program
+def parents_of(A: Matrix, d: Vector, sources: Vector) -> Vector:
+    """The parent of each vertex with a distance: of the possible ones the first.
+
+    A path's length and the vertex before its end are one number, so that a product finds the least of both. Arcs that
+    make no path longer may form cycles. A search takes them, from the vertices that have a parent without them.
+    """
+    pack, min_longer, min_path, vertex_of = PACKED[d.dtype.name]
+    parents, late = Vector(int, size=d.size, name="parents"), Vector(bool, size=d.size, name="late")
+    ends = pack(d & indexunary.rowindex(d)).new(name="ends")
+    dtype = ends.dtype.name
+    t = min_longer[dtype](ends @ A).new(name="t")
+    parents << select.valuelt(vertex_of(t & d), d.size)  # others are reached by longer paths only
+    parents(sources.S) << sources
+    late(d.S) << True
+    q = ends.dup(name="q")
+    new = parents.dup(name="new")
+    with loop() as it:
+        q(new.S, replace) << ends
+        late(~new.S, replace) << late
+        with it.when(late.nvals > 0):
+            t(late.S, replace) << min_path[dtype](q @ A)
+            new << select.valuelt(vertex_of(t & d), d.size)
+            parents(new.S) << new
+        it.until((late.nvals == 0) | (new.nvals == 0))
+    return parents
+
+
+def fits(A: Matrix, d: Vector) -> bool:
+    """Whether the length of each path and a vertex fit into one number of 64 bits; see PACKED."""
+    if A.is_empty or check_weights(A)[0] < 0 or d.dtype.name not in PACKED:
+        return False
+    longest = d.reduce(monoid.max).new().value
+    if d.dtype.name == "FP32":
+        return d.size <= 1 << 28 and longest < inf
+    return d.size <= 1 << 31 and longest + A.reduce_scalar(monoid.max).new().value < 1 << 32
+
+
+def _unit(x):
+    """The last bit of an FP64 number that is not below 0."""
+    return nextafter(x, inf) - x
+
+
+def _path(x, a):
+    """The path x and an arc more. The sum is rounded as that of FP32 numbers is."""
+    d = float(np.float32(x))
+    s = float(np.float32(d + a))
+    return s + (x - d) / _unit(d) * _unit(s) if s < inf else inf
+
+
+def _packed(pack: Any, path: Any, vertex_of: Any, never: float) -> tuple[Any, Any, Any, Any]:
+    """Operators on numbers that are the length of a path and a vertex.
+
+    The first makes one of both. The second adds an arc if that makes the path longer, and the third any arc; both are
+    semirings of the least. The last gives the vertex if the path has a given length, else a number above all vertices.
+    """
+
+    def longer(x, a):
+        end = path(x, a)
+        return end if end > x else never
+
+    ops = pack, longer, path, vertex_of
+    pack, *extend, vertex_of = map(binary.register_anonymous, ops, ("pack", "longer", "path", "vertex_of"))
+    least = (semiring.register_anonymous(monoid.min, op, f"min_{op.name}") for op in extend)
+    return pack, *least, vertex_of
+
+
+# An FP32 number leaves 29 bits of FP64 free. The first of these stays 0, so that the FP32 number is the nearest one.
+PACKED = {
+    "FP32": _packed(lambda d, i: d + i * _unit(d), _path, lambda x, d: int((x - d) / _unit(d)), inf),
+    "INT64": _packed(lambda d, i: (d << 31) + i, lambda x, a: x + (a << 31), lambda x, d: x - (d << 31), (1 << 63) - 1),
+}
+
+
+def along_tight_arcs(A: Matrix, d: Vector, sources: Vector) -> Vector:
+    """The parents of a breadth-first search along the arcs that end as early as they can."""
+    return search(tight(A, d), sources).parents
 
 
 def lengths_of(A: Matrix) -> Matrix:
@@ -300,5 +400,11 @@ def _reached(distances: Vector) -> dict[str, Any]:
 DISTANCES = Result("vertex", "distance")
 
 ALGORITHMS["sssp"] = Algorithm(
-    run=sssp, verify=verify.sssp, summary=_reached, options=(SOURCE,), result=DISTANCES, top=DISTANCES
+    run=sssp,
+    verify=verify.sssp,
+    summary=_reached,
+    options=(SOURCE,),
+    result=DISTANCES,
+    top=DISTANCES,
+    rehearse=lambda A: shortest_path_tree(A, 0),
 )

@@ -421,6 +421,8 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
     refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
     refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
+    full = gb.Matrix.from_dense(np.ones((n, 2)))
+    refused(ZeroDivisionError, "", lambda: full.ss.map_rows(lambda x: x * (1 // gb.rank())))
     for name in ("A.mtx", "A.gbgpu", "A.npz", "A.gr", "A.txt"):
         path = f"{tempfile.gettempdir()}/{gb.rank()}/{name}"
         refused(exceptions.InvalidValue, "the same file to read", lambda path=path: gb.io.read(path))

@@ -293,6 +293,32 @@ def test_a_least_squares_step_by_numpy(first):
         assert found == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("scale", [1, 1e-8])
+def test_least_squares_lie_with_their_rows(devices, scale):
+    """Every device solves for its own rows, to NumPy's results, also where ratings alone determine nothing."""
+    from algos.factors import full, least_squares
+
+    random, f = np.random.default_rng(3), 5
+    R = gb.Matrix.from_coo(*np.nonzero(random.random((200, 40)) < 0.05), scale, nrows=200, ncols=40).dup(float)
+    u, v = random.random((200, f)), scale * random.random((40, f))
+    users = full(u)
+    least_squares(R, users, full(v), 0.01 * scale**2)
+    given = R.to_dense(0.0)
+    expected = [
+        np.linalg.solve(v[rated].T @ v[rated] + 0.01 * scale**2 * len(rated) * np.eye(f), v[rated].T @ row[rated])
+        if len(rated) else begin
+        for row, begin, rated in zip(given, u, map(np.flatnonzero, given), strict=True)
+    ]  # fmt: skip
+    assert (given == 0).all(axis=1).any() and (np.count_nonzero(given, axis=1) == 1).any()
+    assert np.allclose(users.to_dense(0.0), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_factors_that_nothing_determines_are_refused(devices):
+    R = gb.Matrix.from_coo([0, 0, 1], [0, 1, 1], [1e200, 1e200, 1e200], nrows=3, ncols=2)
+    with pytest.raises(InvalidValue, match="larger penalty"):
+        algos.collaborative_filtering(R, 3, penalty=1e-300)
+
+
 def test_a_gradient_step_by_numpy(first):
     from algos.factors import descent, full
 

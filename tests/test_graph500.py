@@ -1,6 +1,7 @@
 """Graph500: every rule of validation refuses a result that breaks it; counts and statistics by independent means."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -53,6 +54,23 @@ def test_the_matrix_has_the_lightest_of_repeats_both_ways(edges, found):
                 lightest[pair] = min(w, lightest.get(pair, 1))
     rows, cols, values = graph500.constructed(edges).to_coo()
     assert lightest == dict(zip(zip(rows, cols, strict=True), values, strict=True))
+
+
+def test_arcs_are_there_once_when_the_matrix_is_built(monkeypatch):
+    """24 bytes an edge beside the tuples: two arcs of two numbers of 32 bits and a weight."""
+    gb.init("cpu:2")
+    edges, found, build = graph500.generated(12, 16, 1), [], gb.Matrix.from_coo
+
+    def building(*given, **options):
+        found.append(tracemalloc.get_traced_memory())
+        return build(*given, **options)
+
+    monkeypatch.setattr(gb.Matrix, "from_coo", building)
+    tracemalloc.start()
+    graph500.constructed(edges)
+    tracemalloc.stop()
+    now, peak = (each / edges.tails.size for each in found[0])
+    assert 23 < now < 26 and peak < 36, (now, peak)
 
 
 def test_keys_have_neighbours_and_differ(edges):

@@ -433,6 +433,61 @@ def test_arrays_by_dlpack(devices):
     assert gb.Matrix.from_dense(Dlpack(np.ones((2, 2)))).nvals == 4
 
 
+@pytest.mark.parametrize("dtype", ["FP64", "INT8"])
+def test_functions_of_the_rows_of_each_device(devices, dtype):
+    random = np.random.default_rng(4)
+    a, b = random.integers(1, 9, (150, 6)), random.integers(1, 9, (150, 3))
+    rows = np.flatnonzero(random.random(150) < 0.7)
+    A, B = gb.Matrix(dtype, 150, 6), gb.Matrix("FP64", 150, 3)
+    A[rows, :] << gb.Matrix.from_dense(a[rows], dtype=dtype)
+    B[rows, :] << gb.Matrix.from_dense(b[rows], dtype="FP64")
+
+    def ahead(x, y):
+        x = x.copy()
+        x[:, 0] = x[:, 1] * y[:, 2] - y[:, 0]
+        return x
+
+    expected = a.copy()
+    expected[:, 0] = a[:, 1] * b[:, 2] - b[:, 0]
+    found = A.ss.map_rows(ahead, B, name="found")
+    assert (found.dtype, found.shape, found.name) == (dtype, (150, 6), "found")
+    assert found.isequal(A.ss.map_rows(lambda x, y: ahead(x, y), B))
+    assert np.array_equal(found.to_coo()[2].reshape(-1, 6), expected[rows])
+    assert np.array_equal(pattern_of(found), pattern_of(A))
+    ones = gb.Matrix.from_coo(*np.nonzero(np.ones((150, 6))), 2, nrows=150, ncols=6)
+    assert ones.ss.map_rows(lambda x: x + 1).reduce_scalar().new().value == 2700
+    with gb.loop(2):
+        A << A.ss.map_rows(lambda x: x + 1)
+    assert np.array_equal(A.to_coo()[2].reshape(-1, 6), a[rows] + 2)
+    some = gb.Matrix.from_coo([0], [1], nrows=150, ncols=6)
+    for wrong, given in ((A, (lambda x: x[:, :2],)), (A, (ahead, ones)), (some, (lambda x: x,))):
+        with pytest.raises(gb.exceptions.InvalidValue):
+            wrong.ss.map_rows(*given)
+    with pytest.raises(TypeError):
+        A.ss.map_rows(ahead, np.ones((150, 3)))
+
+
+def pattern_of(A):
+    return np.stack(A.to_coo(values=False)[:2])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("dtype", ["FP32", "INT8", "BOOL"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_repeats_are_combined_as_elementwise_operators_do(name, dtype, signed):
+    """Also where NumPy's functions differ: NaN is ignored, and -0.0 is below 0.0."""
+    rng, kind = np.random.default_rng(2), gb.dtypes.lookup_dtype(dtype).np_type
+    places, drawn = rng.integers(0, 40, 400), rng.integers(-3, 4, 400)
+    values = np.where(drawn == 3, np.nan, drawn) if dtype == "FP32" else np.abs(drawn) if dtype == "BOOL" else drawn
+    values = (-0.0 * drawn if signed else values).astype(kind)
+    found = gb.Vector.from_coo(places, values, size=40, dup_op=name)
+    expected = gb.Vector(dtype, 40)
+    for k in range(400):
+        expected(name)[int(places[k])] << values[k]
+    (at, mine), (there, theirs) = found.to_coo(), expected.to_coo()
+    assert np.array_equal(at, there) and np.array_equal(mine.view(np.uint8), theirs.view(np.uint8))
+
+
 def test_vectors_as_subscripts(devices):
     """The values of a Vector, in the order of its indices, are ids: they stay on the devices."""
     u = gb.Vector.from_coo([0, 1, 3], [1, -2, 3], size=4)

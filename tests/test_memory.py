@@ -16,7 +16,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import algos
 import gbgpu as gb
+from algos import verify
+from algos.sssp import tight
 from gbgpu import host
 from gbgpu.device import cpu, cuda
 from gbgpu.distribute import partition
@@ -137,6 +140,26 @@ def test_estimates_are_of_the_order_that_rows_have():
         peaks.append(gb.estimate_memory(*size).peak)
     gb.Matrix.from_coo([5], [7], 1.0, nrows=100_000, ncols=100_000)  # no row is a delegate: they keep their order
     assert gb.estimate_memory(*size).peak == peaks[0] < peaks[1]
+
+
+@pytest.mark.parametrize("dtype", ["FP32", "INT32"])
+def test_trees_of_shortest_paths_make_no_second_matrix(dtype):
+    """Arcs between parents and children come from a product over the graph itself."""
+    gb.init("cpu:2")
+    rng = np.random.default_rng(1)
+    n, m = 2_000, 400_000
+    weights = np.append(rng.integers(1, 256, m - n), np.zeros(n)).astype(gb.dtypes.lookup_dtype(dtype).np_type)
+    A = gb.Matrix.from_coo(*rng.integers(0, n, (2, m)), weights, nrows=n, ncols=n, dup_op="min")
+    for _ in range(3):
+        found = algos.shortest_path_tree(A, 5)  # compiles, and makes what is kept with the matrix
+    with Host() as watch:
+        algos.shortest_path_tree(A, 5)
+        _, peak = watch.read()
+    assert peak < gb.estimate_memory(n, n, A.nvals, dtype).held / 4, peak
+    verify.shortest_path_tree(A, 5, *found)
+    with Host() as watch:
+        tight(A, found.distances)
+        assert watch.read()[1] > gb.estimate_memory(n, n, A.nvals, dtype).held / 2  # what would be seen
 
 
 if cuda.available():  # host arrays are sorted at once

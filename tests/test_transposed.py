@@ -154,3 +154,18 @@ def test_what_is_known_of_a_diagonal_ends_with_the_content(devices):
     assert not full._store.hollow and gb.select.offdiag(full).new().isequal(full) and full._store.hollow
     full << gb.semiring.plus_times(full @ full)
     assert gb.select.offdiag(full).new().nvals < full.nvals
+
+
+def test_a_matrix_that_is_told_to_be_symmetric_needs_no_transpose(devices):
+    rng = np.random.default_rng(1)
+    i, j, values = *rng.integers(0, 300, (2, 2000)), rng.random(2000)
+    A = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], np.r_[values, values], nrows=300, ncols=300, dup_op="max")
+    A.ss.declare_symmetric()
+    x = gb.Vector.from_dense(rng.random(300))
+    with gb.trace() as records:
+        found = [gb.semiring.max_times(product).new() for product in (A @ x, x @ A, A.T @ x, x @ A.T)]
+    right = (A.to_scipy_sparse().toarray() * x.to_dense()).max(axis=1)
+    assert all(np.allclose(each.to_dense(0.0), right) for each in found)
+    assert "transpose" not in {record.step for record in records}
+    with pytest.raises(gb.exceptions.DimensionMismatch):
+        gb.Matrix(int, 2, 3).ss.declare_symmetric()

@@ -8,11 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from programs import WIDE
-from test_algos import GRAPHS, as_dict, both_ways, changed, digraph, every_graph, matrix, weighted_graphs, weights_of
+from scipy.sparse import coo_array, csgraph
+from test_algos import (
+    GRAPHS,
+    as_dict,
+    both_ways,
+    changed,
+    digraph,
+    every_graph,
+    matrix,
+    random_arcs,
+    weighted_graphs,
+    weights_of,
+)
 
 import algos
 import gbgpu as gb
 from algos import verify
+from algos.sssp import fits
 from algos.verify import VerificationError
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 
@@ -66,6 +79,50 @@ def test_arcs_of_length_zero_make_no_cycle(devices):
     assert as_dict(found.parents) == {0: 0, 1: 0, 2: 1, 3: 2}
     with pytest.raises(VerificationError, match="parents: no path"):
         verify.shortest_path_tree(A, 0, found.distances, changed(found.parents, {2: 3}))
+
+
+TREES = {  # type and weights of arcs; whether one number holds the length of a path and a vertex
+    "ties": ("UINT64", lambda rng, m: rng.integers(1, 3, m), True),
+    "zeros": ("INT32", lambda rng, m: rng.integers(0, 3, m), True),
+    "no length": ("UINT8", lambda rng, m: np.zeros(m), True),
+    "long": ("INT64", lambda rng, m: rng.integers(1 << 40, 1 << 41, m), False),
+    "fractions": ("FP32", lambda rng, m: rng.random(m, np.float32), True),
+    "rounded away": ("FP32", lambda rng, m: 10.0 ** rng.integers(-30, 30, m) * (rng.random(m) < 0.9), True),
+    "infinite": ("FP32", lambda rng, m: np.where(rng.random(m) < 0.6, np.inf, rng.random(m)), False),
+    "too long": ("FP32", lambda rng, m: rng.choice([1e38, 2e38, 3e38], m), False),
+    "FP64": ("FP64", lambda rng, m: rng.random(m) * (rng.random(m) < 0.8), False),
+}
+
+
+@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.filterwarnings("ignore:overflow")  # of sums that are infinite
+def test_trees_of_all_weights(devices, kind):
+    dtype, draw, packed = TREES[kind]
+    n, arcs = random_arcs(150, 4, 3)
+    weights = draw(np.random.default_rng(7), len(arcs)).astype(gb.dtypes.lookup_dtype(dtype).np_type)
+    A = matrix((n, arcs), weights)
+    found = algos.shortest_path_tree(A, 2)
+    verify.shortest_path_tree(A, 2, *found)
+    assert fits(A, found.distances) == packed
+    if kind not in ("ties", "long", "fractions"):  # SciPy takes 0 for no arc
+        return
+    rows, cols = np.array(arcs).T
+    right = csgraph.dijkstra(coo_array((weights.astype(float), (rows, cols)), shape=(n, n)).tocsr(), indices=2)
+    distances, parents = found.distances.to_dense(0), found.parents.to_dense(-1)
+    assert found.distances.to_dense(np.inf) == pytest.approx(right, rel=1e-6)
+    if packed:  # every arc makes a path longer: of the vertices that may be the parent it is the first
+        tight, first = (right[rows] < np.inf) & (distances[rows] + weights == distances[cols]), np.full(n, n)
+        np.minimum.at(first, cols[tight], rows[tight])
+        others = (parents >= 0) & (np.arange(n) != 2)
+        assert np.array_equal(first[others], parents[others])
+
+
+@pytest.mark.parametrize(("weight", "packed"), [(2**31 - 1, True), (2**31, False)])
+def test_the_longest_paths_that_one_number_holds(devices, weight, packed):
+    A = matrix((130, [(0, 1), (0, 128), (1, 129), (128, 129), (129, 129)]), np.array([weight, weight, 1, 0, 0]))
+    found = algos.shortest_path_tree(A, 0)
+    assert fits(A, found.distances) == packed
+    assert as_dict(found.parents) == {0: 0, 1: 0, 128: 0, 129: 128}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,40 @@ typedef unsigned u32;
 #define FIRST (blockIdx.x * (i64)blockDim.x + threadIdx.x)
 #endif
 #define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
+#define LANE (threadIdx.x & 31)
+
+// The sum of v over the lanes up to this one.
+template <class T> DEVICE T sum_upto(T v) {
+    for (int o = 1; o < 32; o <<= 1) {
+        const T below = __shfl_up_sync(~0u, v, o);
+        if (LANE >= o) v += below;
+    }
+    return v;
+}
+
+// Tiles of 1024 entries, a warp a tile: how many entries e of each are on(e), and put(e, place) for each of these, in
+// their order, from offsets[tile] on.
+#define TILES(n) for (i64 tile = FIRST >> 5; tile * 1024 < (n); tile += gridDim.x * (i64)blockDim.x >> 5)
+template <class On> DEVICE void tile_counts(i64 n, i64 *counts, On on) {
+    TILES(n) {
+        int found = 0;
+        for (i64 e = tile * 1024 + LANE; e < n && e < (tile + 1) * 1024; e += 32) found += on(e);
+        found = __reduce_add_sync(~0u, found);
+        if (LANE == 0) counts[tile] = found;
+    }
+}
+template <class On, class Put> DEVICE void each_kept(i64 n, const i64 *offsets, On on, Put put) {
+    TILES(n) {
+        i64 place = offsets[tile];
+        for (i64 first = tile * 1024; first < n && first < (tile + 1) * 1024; first += 32) {
+            const i64 e = first + LANE;
+            const bool mine = e < n && on(e);
+            const u32 all = __ballot_sync(~0u, mine);
+            if (mine) put(e, place + __popc(all & ((1u << LANE) - 1)));
+            place += __popc(all);
+        }
+    }
+}
 
 DEVICE void set_all(unsigned char *out, i64 n, i64 byte) {
     if ((u64)out & 15) {

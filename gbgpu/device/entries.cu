@@ -2,8 +2,6 @@
 // A key is a row, counted from the first one that is wanted, beside a column. bytes.cu comes before.
 
 #define BINS 8192
-#define TILES(n) for (i64 tile = FIRST >> 5; tile * 1024 < (n); tile += gridDim.x * (i64)blockDim.x >> 5)
-#define LANE (threadIdx.x & 31)
 
 // How many entries each group of 1 << shift rows has.
 DEVICE void clear_bins(u32 *mine) {
@@ -22,35 +20,19 @@ template <class Row> DEVICE void binned(const Row *rows, i64 n, i64 shift, u64 *
     add_bins(mine, bins);
 }
 
-// Entries of rows low .. high - 1 in their order, a warp a tile: how many each tile has, and their keys and places.
-template <class Row> DEVICE void picked_counts(const Row *rows, i64 n, i64 low, i64 high, i64 *counts) {
-    TILES(n) {
-        int found = 0;
-        for (i64 e = tile * 1024 + LANE; e < n && e < (tile + 1) * 1024; e += 32) found += rows[e] >= low && rows[e] < high;
-        found = __reduce_add_sync(~0u, found);
-        if (LANE == 0) counts[tile] = found;
-    }
-}
+// Entries of rows low .. high - 1 in their order: how many each tile has, and their keys and places.
 template <class Row, class Column>
 DEVICE void picked(const Row *rows, const Column *cols, i64 n, i64 low, i64 high, i64 bits, const i64 *offsets, i64 *keys,
                    i64 *places) {
-    TILES(n) {
-        i64 place = offsets[tile];
-        for (i64 first = tile * 1024; first < n && first < (tile + 1) * 1024; first += 32) {
-            const i64 e = first + LANE, row = e < n ? (i64)rows[e] : -1;
-            const bool mine = row >= low && row < high;
-            const u32 all = __ballot_sync(~0u, mine);
-            const i64 at = place + __popc(all & ((1u << LANE) - 1));
-            if (mine) keys[at] = (row - low) << bits | (i64)cols[e];
-            if (mine && places) places[at] = e;
-            place += __popc(all);
-        }
-    }
+    each_kept(n, offsets, [&](i64 e) { return rows[e] >= low && rows[e] < high; }, [&](i64 e, i64 at) {
+        keys[at] = ((i64)rows[e] - low) << bits | (i64)cols[e];
+        if (places) places[at] = e;
+    });
 }
 #define PICKED(size, Row) \
 KERNEL binned##size(const Row *rows, i64 n, i64 shift, u64 *bins) { binned(rows, n, shift, bins); } \
 KERNEL picked_counts##size(const Row *rows, i64 n, i64 low, i64 high, i64 *counts) { \
-    picked_counts(rows, n, low, high, counts); \
+    tile_counts(n, counts, [&](i64 e) { return rows[e] >= low && rows[e] < high; }); \
 } \
 KERNEL picked##size##4(const Row *rows, const u32 *cols, i64 n, i64 low, i64 high, i64 bits, const i64 *offsets, i64 *keys, \
                        i64 *places) { \
@@ -65,24 +47,11 @@ PICKED(8, i64)
 
 // Of sorted keys, those that differ from the one before.
 KERNEL distinct_counts(const i64 *keys, i64 n, i64 *counts) {
-    TILES(n) {
-        int found = 0;
-        for (i64 e = tile * 1024 + LANE; e < n && e < (tile + 1) * 1024; e += 32) found += e == 0 || keys[e] != keys[e - 1];
-        found = __reduce_add_sync(~0u, found);
-        if (LANE == 0) counts[tile] = found;
-    }
+    tile_counts(n, counts, [&](i64 e) { return e == 0 || keys[e] != keys[e - 1]; });
 }
 KERNEL distinct(const i64 *keys, i64 n, const i64 *offsets, i64 *out) {
-    TILES(n) {
-        i64 place = offsets[tile];
-        for (i64 first = tile * 1024; first < n && first < (tile + 1) * 1024; first += 32) {
-            const i64 e = first + LANE, key = e < n ? keys[e] : 0;
-            const bool mine = e < n && (e == 0 || key != keys[e - 1]);
-            const u32 all = __ballot_sync(~0u, mine);
-            if (mine) out[place + __popc(all & ((1u << LANE) - 1))] = key;
-            place += __popc(all);
-        }
-    }
+    each_kept(n, offsets, [&](i64 e) { return e == 0 || keys[e] != keys[e - 1]; },
+              [&](i64 e, i64 at) { out[at] = keys[e]; });
 }
 // Whole weights from `least` on, `count` different ones: a hash of the edge, as gbgpu/io/generate.py has it. `code`: the size
 // of an integer in bytes, 5 for FP32, 9 for FP64.
@@ -212,11 +181,7 @@ DEVICE void drawn_keys(const Draw &d, const u32 *labels, i64 both, i64 low, i64 
         there &= real;
         back &= real;
         const int mine = __popc(there) + __popc(back);
-        int upto = mine;
-        for (int o = 1; o < 32; o <<= 1) {
-            const int other = __shfl_up_sync(~0u, upto, o);
-            if (LANE >= o) upto += other;
-        }
+        const int upto = sum_upto(mine);
         u64 place = 0;
         if (LANE == 31 && upto) place = atomicAdd(count, (u64)upto);
         place = __shfl_sync(~0u, place, 31) + upto - mine;

@@ -20,7 +20,10 @@ def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
     """One value for each run of equal positions; `first` marks where runs begin, entries of a run are combined in input
     order."""
     starts = np.flatnonzero(first)
-    ufunc = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}.get(dup_op.name)
+    ufuncs: dict[str, Any] = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}
+    if vals.dtype.kind != "f" or not np.signbit(vals[vals == 0]).any():
+        ufuncs |= {"min": np.fmin, "max": np.fmax}  # which do not tell zeros by their sign
+    ufunc = ufuncs.get(dup_op.name)
     if dup_op.name in ("first", "any"):
         return vals[starts]
     if dup_op.name == "second":

@@ -29,6 +29,7 @@ from ..language.typed import accumulator
 from ..trace import listeners
 from . import build, dry, gate
 from .matrix.elements import with_elements
+from .matrix.map_rows import map_rows
 from .matrix.transpose import same, transpose
 from .moving import settled
 from .plan import Plan, Step, Value
@@ -174,6 +175,11 @@ class Stores(Reading):
             return self._split(matrix, *arrays, iso)
 
         return gate.build(self, matrix, gate.Given(self, matrix.shape[0], rows, cols, self._here(vals), iso, dup_op))
+
+    @memory_checked
+    def map_rows(self, matrix: Any, function: Callable[..., Any], operands: Sequence[Any]) -> None:
+        """Give a matrix what a function makes of the rows of others, on their devices."""
+        matrix._store = map_rows(self, function, [self.matrix_store(operand) for operand in operands])
 
     def draws(self, n: int) -> bool:
         """Whether `draw_matrix` serves for graphs of n vertices."""

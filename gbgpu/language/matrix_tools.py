@@ -1,13 +1,14 @@
 """The helpers `A.ss` and the import functions `Matrix.ss`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import checked_text, message
+from ..errors import DimensionMismatch, checked_text, message
 from .arrays import room_for
 from .compose import by_rows, of_ndim
-from .expr import _kinds
+from .expr import _kinds, new_like
 from .imports import by_format, dense, guessed, imported, lines_of, sizes
 from .row_order import chosen_of_rows, compacted_rows, row_entries, scanned_rows, sorted_rows
 from .tools import ObjectTools, chunk_sizes, concat, folded, is_list
@@ -194,6 +195,57 @@ class MatrixTools(ObjectTools):
             A new one, of this shape and pattern.
         """
         return scanned_rows(self._parent, op, order, name)
+
+    def declare_symmetric(self) -> None:
+        """Tell that the matrix equals its transpose, which is not checked.
+
+        Products then need no transpose. Otherwise the first one that needs it makes it, in several times the memory of
+        the matrix, and drops it again if both are equal.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the matrix is not square.
+        """
+        A = self._parent
+        if A.nrows != A.ncols:
+            raise DimensionMismatch(message("a square matrix", f"{A.nrows} x {A.ncols}"))
+        A._session.declare_symmetric(A)
+
+    def map_rows(self, function: Callable[..., Any], *others: Any, name: str | None = None) -> Any:
+        """A function of arrays, called once on each device for the rows that lie there.
+
+        Batched functions of linear algebra serve for many small problems, one a row: `np.linalg` on CPU devices and
+        `cupy.linalg` on GPUs.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array for this matrix and for each of the others: rows x columns, of the matrix's dtype. Rows
+            without entries are left out. Arrays are NumPy's on CPU devices and CuPy's on GPUs; they must not be
+            changed. Returns an array of the first one's shape.
+        *others : Matrix
+            Of as many rows.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, of this shape, pattern and dtype.
+
+        Raises
+        ------
+        TypeError
+            If one of the others is no Matrix.
+        InvalidValue
+            If a row has some entries only, if other rows have entries in one matrix than in another, or if the function
+            returns another shape.
+        """
+        A = self._parent
+        made = new_like(A.shape, A.dtype, name)
+        made._session.map_rows(made, function, [A, *(of_ndim(other, 2)._computed() for other in others)])
+        return made
 
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
         """The content as NumPy arrays of a format.

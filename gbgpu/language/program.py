@@ -18,6 +18,7 @@ from ..errors import InvalidValue, message
 from ..trace import counters
 from .expr import new_like
 from .handle import Handle
+from .recording import BUILDS as MAKES
 from .recording import outputs, recorder
 from .signatures import NotRecordable, frozen, own, rebuilt, signature
 
@@ -26,7 +27,7 @@ MAX_FAILURES = 8  # calls that no program fitted after which a signature is not 
 NOT_RECORDED = object()  # no program: the function is to be called
 # What a session does without telling or changing anything.
 SILENT = frozenset("check attach planned planning room filled computed compiled note_compiled".split())
-BUILDS = frozenset("build_vector build_matrix build_csr adopt_dense declare_symmetric draw_matrix clear take".split())
+BUILDS = MAKES | {"clear", "take"}
 
 P = ParamSpec("P")
 R = TypeVar("R")

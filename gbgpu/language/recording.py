@@ -20,7 +20,7 @@ from .expr import Lazy, Operand, Statement, _infix, new_like
 from .index import is_integer
 from .parts import parted
 
-BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric", "draw_matrix"}
+BUILDS = frozenset("build_vector build_matrix build_csr adopt_dense declare_symmetric draw_matrix map_rows".split())
 _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards statements"
 
 

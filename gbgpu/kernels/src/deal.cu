@@ -19,11 +19,7 @@ KERNEL deal(i64 n, const i64 *loads, i64 p, i64 owner, i64 taker, i64 least, i64
     i64 here = 0;
     for (i64 g = first; g < last; g++)
         here += edges[g];
-    i64 end = here; // inclusive prefix sum
-    for (int o = 1; o < 32; o <<= 1) {
-        const i64 below = __shfl_up_sync(ALL, end, o);
-        if (lane_id() >= o) end += below;
-    }
+    i64 end = sum_upto(here);
     if (lane_id() == 31) sums[threadIdx.x >> 5] = end;
     __syncthreads();
     for (u32 w = 0; w < threadIdx.x >> 5; w++)

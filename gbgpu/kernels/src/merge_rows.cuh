@@ -1,16 +1,6 @@
 // Union of two rows with ascending columns, in parallel: an entry's place follows from its own index, its rank in the
 // other row and the number of columns in both before it.
 
-template <class T> DEVICE i64 rank_in(const T *cols, i64 begin, i64 end, i64 col) {
-    i64 low = begin, high = end;
-    while (low < high) {
-        const i64 middle = (low + high) >> 1;
-        if (load(cols + middle) < col) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
 // Calls emit(place, entry of a or -1, entry of b or -1) for each entry that `keep` lets survive; returns how many there
 // are.
 template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group, i64 r, const PTR *aptr,
@@ -26,7 +16,7 @@ template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group,
         bool match = false;
         if (on) {
             const i64 col = load(acols + e);
-            f = rank_in(bcols, b0, b1, col);
+            f = first_from(bcols, b0, b1, col);
             match = f < b1 && load(bcols + f) == col;
         }
         const i64 before = group.place(match, matched);
@@ -41,7 +31,7 @@ template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group,
             bool match = false;
             if (on) {
                 const i64 col = load(bcols + f);
-                e = rank_in(acols, a0, a1, col);
+                e = first_from(acols, a0, a1, col);
                 match = e < a1 && load(acols + e) == col;
             }
             const i64 before = group.place(match, seen);

@@ -1,16 +1,5 @@
 // Products of matrices: whose an entry is, and one term.
 
-// The row of entry e: the last one that begins at or before it (empty rows are passed over).
-template <class T> DEVICE i64 row_of(const T *indptr, i64 n, i64 e) {
-    i64 low = 0, high = n;
-    while (high - low > 1) {
-        const i64 middle = (low + high) >> 1;
-        if (load(indptr + middle) <= e) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 struct Tables {
     const i64 *kstarts, *kbounds, *jstarts, *jbounds;
     i64 kp, jp;

@@ -12,7 +12,7 @@ KERNEL mxm_dense(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i6
         return;
     }
     for (i64 q = thread_id(); q < load(out_indptr + n); q += thread_count()) {
-        const i64 r = row_of(out_indptr, n, q), c = q - load(out_indptr + r);
+        const i64 r = last_upto(out_indptr, 0, n, q), c = q - load(out_indptr + r);
         Z acc = START;
         for (i64 e = load(indptr + r); e < load(indptr + r + 1); e++) {
             const i64 k = load(cols + e), f = load(bptr + k) + c;

@@ -10,15 +10,6 @@ const int WARP_TABLE = 256, TABLE = 8192; // places; powers of two
 const i64 SPARE = 8;   // places an entry, if there are so many: the first one looked at is mostly free
 const i64 PIECE = 512; // entries of M, as device/rows.py cuts them
 
-template <class T> DEVICE i64 seek(const T *cols, i64 low, i64 high, i64 col) {
-    while (low < high) {
-        const i64 middle = (low + high) >> 1;
-        if (load(cols + middle) < col) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
 struct Warp {
     DEVICE u32 size() const { return 32; }
     DEVICE u32 rank() const { return lane_id(); }
@@ -113,7 +104,7 @@ struct Dots {
             bool hit = false;
             if (end - begin > 32 * some) {
                 for (i64 e = first + sub; e < first + some; e += width) {
-                    const i64 k = load(cols + e), f = seek(bcols, begin, end, k);
+                    const i64 k = load(cols + e), f = first_from(bcols, begin, end, k);
                     if (f < end && load(bcols + f) == k && add_term(e, f, row, k, col, acc, hit)) break;
                 }
             } else {
@@ -144,7 +135,7 @@ struct Dots {
             bool hit = false;
             for (i64 e = begin; e < end && f < b_end; e++) {
                 const i64 k = load(cols + e);
-                f = seek(bcols, f, b_end, k);
+                f = first_from(bcols, f, b_end, k);
                 if (f < b_end && load(bcols + f) == k && add_term(e, f, row, k, col, acc, hit)) break;
             }
             if (hit) put(q, acc);

@@ -97,6 +97,15 @@ DEVICE i64 append(bool on, i64 *count) {
     return (i64)__shfl_sync(ALL, base, leader) + __popc(votes & lanes_below());
 }
 
+// The sum of v over the lanes up to this one.
+template <class T> DEVICE T sum_upto(T v) {
+    for (int o = 1; o < 32; o <<= 1) {
+        const T below = __shfl_up_sync(ALL, v, o);
+        if (lane_id() >= o) v += below;
+    }
+    return v;
+}
+
 // target += sum of v over the block. Every thread calls.
 DEVICE void block_add(i64 *target, i64 v) {
     __shared__ i64 parts[32];
@@ -112,16 +121,28 @@ DEVICE void block_add(i64 *target, i64 v) {
     __syncthreads();
 }
 
-// The block b with starts[b] <= slot < starts[b + 1]; empty blocks are passed over.
-DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) {
-    i64 low = 0, high = p;
+// Of ascending numbers from `low` to high - 1: where the last one is that is at most x, or `low`.
+template <class T> DEVICE i64 last_upto(const T *numbers, i64 low, i64 high, i64 x) {
     while (high - low > 1) {
         const i64 middle = (low + high) >> 1;
-        if (load(starts + middle) <= slot) low = middle;
+        if (load(numbers + middle) <= x) low = middle;
         else high = middle;
     }
     return low;
 }
+
+// Where the first one is that is at least x, or `high`.
+template <class T> DEVICE i64 first_from(const T *numbers, i64 low, i64 high, i64 x) {
+    while (low < high) {
+        const i64 middle = (low + high) >> 1;
+        if (load(numbers + middle) < x) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// The block b with starts[b] <= slot < starts[b + 1]; empty blocks are passed over.
+DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) { return last_upto(starts, 0, p, slot); }
 
 // Slots and rows -> user ids, as kernels/interface.py tells.
 DEVICE i64 user_id(i64 slot, const i64 *starts, const i64 *bounds, i64 p) {

@@ -38,12 +38,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             else degree = (u32)length;
         }
         const T_B x = READS_X && on ? xvals[at * xstride] : T_B();
-        u32 upto = degree; // inclusive prefix sum
-        for (int o = 1; o < 32; o <<= 1) {
-            const u32 below = __shfl_up_sync(ALL, upto, o);
-            if (lane_id() >= o) upto += below;
-        }
-        const u32 edges = __shfl_sync(ALL, upto, 31);
+        const u32 upto = sum_upto(degree), edges = __shfl_sync(ALL, upto, 31);
         for (u32 base = 0; base < edges; base += 32) {
             const u32 t = base + lane_id();
             int owner = 0; // the first lane with upto > t

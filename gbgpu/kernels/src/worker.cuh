@@ -39,11 +39,7 @@ DEVICE i64 append_of(bool on, i64 *count) {
 DEVICE void sum_before(u32 v, u32 &before, u32 &all) {
     before = 0, all = v;
     if (TEAM == 1) return;
-    u32 upto = v;
-    for (int o = 1; o < 32; o <<= 1) {
-        const u32 below = __shfl_up_sync(ALL, upto, o);
-        if (lane_id() >= o) upto += below;
-    }
+    const u32 upto = sum_upto(v);
     before = upto - v;
     all = __shfl_sync(ALL, upto, 31);
     if (TEAM == 32) return;
