@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos._copies import batches
-from algos._inputs import is_thin, others, square, vertices
+from algos._inputs import is_thin, others, rounds_are_cheap, square, vertices
 from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import SAMPLES, ranking
@@ -210,12 +210,13 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
 def by_levels(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
     """Add to `t` from `depth` on, each level by a look at all vertices."""
     here, w = Vector(int, t.size, name="here"), Vector(float, t.size, name="w")
+    hint = {} if rounds_are_cheap() else {"direction": "pull"}  # which looks at no vertex's neighbours twice
     here << select.valueeq(level, depth)
     with loop() as it:
         w(here.S, replace) << how.plus(t & inverse)
         depth << depth - 1
         here << select.valueeq(level, depth)
-        t(here.S, how.plus, direction="pull") << how.second(A @ w)
+        t(here.S, how.plus, **hint) << how.second(A @ w)
         it.until(depth <= 1)
 
 

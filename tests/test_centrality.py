@@ -45,6 +45,7 @@ GRAPHS = {
     "one vertex": (1, []),
     "no arcs": (3, []),
     "all kinds": side_by_side(*PARTS.values()),
+    "wide": random_arcs(24, 8, 3),
 }
 every_graph = pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 ALL = GRAPHS["all kinds"]
