@@ -73,7 +73,7 @@ def betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = (directed is None or is_copied(A)) and has_symmetric_pattern(A, n)
+    symmetric = (directed is None or is_copied(A, 2)) and has_symmetric_pattern(A, n)
     directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     sums = flat(n, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
@@ -123,7 +123,7 @@ def edge_betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = (directed is None or is_copied(A)) and has_symmetric_pattern(A, n)
+    symmetric = (directed is None or is_copied(A, 2)) and has_symmetric_pattern(A, n)
     directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
     E = Matrix(float, n, n, name="E")
     E(A.S) << 0.0
@@ -136,14 +136,14 @@ def edge_betweenness(
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
 
-def is_copied(A: Matrix) -> bool:
-    """Whether several sources go at once."""
-    return A.nvals + A.nrows <= ENTRIES // 2
+def is_copied(A: Matrix, times: int = 1) -> bool:
+    """Whether so many copies of a graph go at once."""
+    return (A.nvals + A.nrows + 1) * times <= ENTRIES
 
 
 def pattern(A: Matrix, symmetric: bool) -> Matrix:
     """The same arcs, told to be symmetric, of a graph that is copied."""
-    if not (symmetric and is_copied(A)):
+    if not (symmetric and is_copied(A, 2)):
         return A
     session = settings.session()
 
@@ -210,7 +210,7 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
 def by_levels(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
     """Add to `t` from `depth` on, each level by a look at all vertices."""
     here, w = Vector(int, t.size, name="here"), Vector(float, t.size, name="w")
-    hint = {} if rounds_are_cheap() else {"direction": "pull"}  # which looks at no vertex's neighbours twice
+    hint = {"direction": "pull"} if is_copied(A) and not rounds_are_cheap() else {}  # less than a choice would take
     here << select.valueeq(level, depth)
     with loop() as it:
         w(here.S, replace) << how.plus(t & inverse)
