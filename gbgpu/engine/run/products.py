@@ -19,7 +19,7 @@ from ...kernels.interface import Spec
 from ...semiring._algebra import Monoid
 from ...semiring._types import INT64
 from ...trace import counters
-from ..assign import tally, tally_masked
+from ..assign import tallied, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
 from ..near import exchanged, near_values, near_vector
@@ -359,7 +359,7 @@ class Products(Delegates):
                 kernel(block.n, *given, present, flags, *block.csr, *ids, *rows, *mine, *into, **more)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
-            session.watched.tallies = tally(session, source, matrix)
+            session.watched.tallies = [one.tally for one in tallied(session, source, matrix)]
         if w is not None:
             run = partial(session.over, tasks, work, self.registers["seconds"], whole=True)
             run() if session.kernels.uncut(kernel) else held(run)  # it happens, or it does not
