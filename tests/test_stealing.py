@@ -32,6 +32,7 @@ from gbgpu.kernels.interface import Spec
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
 FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
+ALONE = 0, 1, 0, 0  # shares: one block has all rows
 STEADY = Policy(overhead=0, patience=np.inf)  # whatever it takes
 
 
@@ -806,6 +807,78 @@ def test_tasks_are_the_frontier_cut_into_pieces(data):
         assert not size or (places[0][0], places[-1][1]) == (0, size)
 
 
+ROWS = {
+    "random": lambda rng, n: rng.integers(0, 99, n),
+    "a hub with everything": lambda rng, n: np.where(np.arange(n) == rng.integers(0, max(n, 1)), 10**6, 1),
+    "empty rows": lambda rng, n: rng.integers(1, 50, n) * (rng.random(n) < 0.05),
+    "all in one row": lambda rng, n: np.where(np.arange(n) == rng.integers(0, max(n, 1)), 5000, 0),
+}
+
+
+@given(st.sampled_from([*ROWS]), st.sampled_from([0, 1, 3, 63, 64, 65, 700]), st.integers(1, 9), st.integers(0, 2**32))
+def test_slices_are_cut_between_any_two_rows(kind, n, p, seed):
+    """A slice has the edges wanted but for one row's; also with more devices than rows."""
+    rng = np.random.default_rng(seed)
+    degrees = [ROWS[kind](rng, n if b % 2 else n // 2).astype(np.int64) for b in range(p)]
+    prefix = [np.r_[0, np.cumsum(each)] for each in degrees]
+    shares = np.array([rng.multinomial(one[-1], rng.dirichlet(np.full(p, 0.5))) for one in prefix])
+    decision = balance.Decision(1, "steal", tuple(range(p)), balance.Shares(shares, 0.0, 0.0), 0.0, 0.0, 0.0)
+    before = [np.append(one[:-1:64], one[-1]) for one in prefix]
+    tasks = assign.as_tasks(decision, before, [*map(len, degrees)], lambda b, lo, hi: degrees[b][lo:hi])
+    for b, each in enumerate(degrees):
+        mine = [task for task in tasks if task.block == b and task.lo < task.hi]
+        assert sorted(place for task in mine for place in range(task.lo, task.hi)) == [*range(len(each))]
+        taken = np.zeros(p, np.int64)
+        for task in mine:
+            taken[task.device] += each[task.lo : task.hi].sum()
+            exact = balance.slices(prefix[b], shares[b])[task.device] if shares[b].any() else (0, len(each))
+            assert (task.lo, task.hi) == tuple(exact) or shares[b][b] == prefix[b][-1]
+        assert abs(taken - shares[b]).max() <= each.max(initial=0)
+
+
+@given(st.integers(0, 300), st.integers(0, 200), st.integers(0, 200), st.integers(0, 2**32))
+def test_bits_move_to_any_place(n, begin, at, seed):
+    rng = np.random.default_rng(seed)
+    words, out = (rng.integers(-(2**63), 2**63 - 1, -(-size // 64) + 1) for size in (begin + n, at + n))
+    bits, wanted = (np.unpackbits(each.view(np.uint8), bitorder="little") for each in (words, out))
+    wanted[at : at + n] |= bits[begin : begin + n]
+    CpuKernels().get("move_bits", Spec())(n, words, begin, at, out)
+    np.testing.assert_array_equal(np.unpackbits(out.view(np.uint8), bitorder="little"), wanted)
+
+
+def statements(A):
+    """Products with frontiers, masks and results of all forms."""
+    n = A.nrows
+    full, some = gb.Vector.from_dense(np.arange(n)), gb.Vector.from_coo(np.arange(0, n, 3), np.arange(0, n, 3), size=n)
+    wide = some.apply(gb.binary.plus, right=1).new(form="bitmap")
+    for x in (full, some, wide):
+        yield semiring.min_plus(x @ A).new(direction="push")
+        yield semiring.min_plus(A @ x).new(direction="pull")
+        yield semiring.any_pair(A @ x).new(mask=~some.S, direction="pull")
+        yield semiring.plus_times(A @ x).new(mask=wide.S, direction="pull")
+    yield semiring.plus_times(A @ full).new(direction="pull")
+
+
+@pytest.mark.parametrize("shares", [(1, 9, 2, 0), ALONE, (300, 1, 1, 1)], ids=["uneven", "one block", "few rows"])
+@pytest.mark.parametrize("order", [False, True], ids=["rows", "random"])
+def test_devices_compute_what_was_wanted_but_for_a_row(shares, order):
+    gb.init("cpu:1")
+    A = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64")
+    expected, longest = [w.to_coo() for w in statements(A)], np.diff(A.to_csr()[0]).max()
+    gb.init("cpu:4", gb.partition.random(3) if order else gb.partition.shares(*shares), balance=ALL)
+    A, seen = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"), []
+    with gb.trace() as records:
+        found = [w.to_coo() for w in statements(A)]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    for first in (k for k, record in enumerate(records) if record.decision and record.decision.shares):
+        shared, edges = records[first].decision.shares.edges, [record.edges for record in records[first : first + 4]]
+        if sum(edges) == shared.sum():  # a pull that stops early, or has a mask, shares rows
+            assert (abs(shared.sum(0) - edges) <= longest * np.count_nonzero(shared, axis=0)).all()
+            seen.append(records[first].step)
+    assert {*seen} == {"push", "pull"}
+
+
 @pytest.mark.parametrize("form", ["list", "bitmap", "full"])
 def test_tallies_count_frontiers(form):
     _, A = begin(ALL)
@@ -838,7 +911,6 @@ def test_masked_pulls_tally_the_rows_that_the_mask_lets_through():
 
 
 UNEVEN = made("uneven", np.array([[0, 9, 1, 3], [9, 0, 3, 1], [1, 3, 0, 9], [3, 1, 9, 0]]) * 1e9)
-ALONE = (0, 1, 0, 0)  # one block has all rows
 
 
 @pytest.mark.parametrize("shares", [(1, 9, 2, 0), ALONE], ids=["uneven", "one block"])

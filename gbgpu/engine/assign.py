@@ -7,7 +7,7 @@ its own, and the host sees how long a round took. For GPUs see `sharing.py`.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,7 @@ from ..balance.slices import slices
 from ..balance.steal_milp import solve_exact
 from ..balance.topology import Topology, shared
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.rowmap import RowMap, Task
+from ..distribute.rowmap import WORD, RowMap, Task
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Spec
 from ..trace import compiling, now
@@ -28,7 +28,7 @@ from .context import Context
 
 _MOST = 256  # arbiters that a session keeps
 GROUPS = 11  # bits of the number of a group of rows
-CHUNK = 64  # places of a frontier, lists or rows, between which it may be cut
+CHUNK = 64  # places of a frontier, lists or rows, whose edges are summed
 OURS = Policy(fold=False, overhead=100e-6)  # small steps run on the caller's thread anyway
 
 
@@ -140,13 +140,27 @@ class Assigner:
         decision = self._decided("push", spec, matrix, loads, flat, lambda: [one.tally for one in found])
         if decision is None or decision.shares is None:
             return x.map.tasks
-        return as_tasks(decision, [one.before for one in found], [places(block) for block in x.blocks])
+
+        def lengths(b: int, lo: int, hi: int) -> np.ndarray:
+            indptr, block = matrix.blocks[b].indptr, x.blocks[b]
+            if block.slots is not None:
+                rows = block.slots[lo:hi]
+                return indptr[rows + 1] - indptr[rows]
+            found = np.diff(indptr[lo : hi + 1])
+            return found if block.words is None else found * bits_of(block.words[lo // WORD :], hi - lo)
+
+        return as_tasks(decision, [one.before for one in found], [places(block) for block in x.blocks], lengths)
 
     def pull(
-        self, spec: Spec, map: RowMap, matrix: MatrixStore, probed: tuple[list[int], float] | None
+        self,
+        spec: Spec,
+        map: RowMap,
+        matrix: MatrixStore,
+        probed: tuple[list[int], float] | None,
+        mask: list[tuple[Any, int]] | None,
     ) -> Sequence[Task]:
         """Tasks of a pull. `probed`: rows of each block that are looked at, and entries of each, as a guess; None: all
-        rows and entries."""
+        rows and entries. `mask`: its bits and flags, of each block."""
         loads, length = probed or (matrix.lengths, 1.0)
         row = self.session.kernels.costs.row if probed else 0.0
         flat = self.session.kernels.costs.pull_edge
@@ -154,12 +168,19 @@ class Assigner:
         if decision is None or decision.shares is None:
             return map.tasks
         if probed:
-            return as_tasks(decision, [_evenly(n, size) for n, size in zip(loads, map.rows, strict=True)], map.rows)
+            looked: list[np.ndarray] = [np.ones(n, np.uint8) for n in map.rows]
+            if mask:
+                pairs = zip(mask, map.rows, strict=True)
+                looked = [bits_of(words, n) ^ (flags & COMPLEMENT != 0) for (words, flags), n in pairs]
+            sums = (np.add.reduceat(one, np.arange(0, len(one), CHUNK), dtype=np.int64) for one in looked)
+            before = [np.concatenate([[0], np.cumsum(one)]) for one in sums]
+            return as_tasks(decision, before, map.rows, lambda b, lo, hi: looked[b][lo:hi])
         cut = decision.shares.edges.tobytes()
         kept = self._kept.get(matrix)
         if kept is None or kept[0] != cut:
             before = [before_chunks(np, block) for block in matrix.blocks]
-            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows)
+            lengths = lambda b, lo, hi: np.diff(matrix.blocks[b].indptr[lo : hi + 1])  # noqa: E731
+            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows, lengths)
         return kept[1]
 
     def _decided(
@@ -218,27 +239,49 @@ def before_chunks(xp: Any, block: MatrixBlock) -> Any:
     return xp.concatenate([block.indptr[:-1:CHUNK], block.indptr[-1:]]).astype(np.int64)
 
 
-def _evenly(count: int, rows: int) -> np.ndarray:
-    """So many rows among those of a block, before each of its chunks and after the last."""
-    chunks = -(-rows // CHUNK)
-    return count * np.arange(chunks + 1) // max(chunks, 1)
+def bits_of(words: np.ndarray, n: int) -> np.ndarray:
+    """The first n bits of words, each as a byte."""
+    return np.unpackbits(words[: -(-n // WORD)].view(np.uint8), count=n, bitorder="little")
 
 
-def as_tasks(decision: Decision, before: list[np.ndarray], sizes: Sequence[int]) -> list[Task]:
-    """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each."""
+def as_tasks(
+    decision: Decision,
+    before: list[np.ndarray],
+    sizes: Sequence[int],
+    weights: Callable[[int, int, int], np.ndarray] | None = None,
+) -> list[Task]:
+    """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each.
+
+    before: edges of each block before each chunk of its places, and after the last one. weights(b, lo, hi): edges of
+    places of block b; without it blocks are cut between chunks.
+    """
     assert decision.shares is not None
     own, others = [], []
-    for b, (edges, starts, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
-        bounds = CHUNK * slices(starts, edges) if edges.any() and edges[b] < starts[-1] else None
-        if bounds is None:
+    for b, (edges, sums, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
+        if not edges.any() or edges[b] == sums[-1]:
             own.append(Task(b, b, 0, size))
             continue
-        for d, (lo, hi) in enumerate(np.minimum(bounds, size).tolist()):
+        at = np.minimum(CHUNK * np.arange(len(sums)), size)
+        if weights is not None:
+            at, sums = _finer(at, sums, edges, partial(weights, b))
+        for d, (lo, hi) in enumerate(at[slices(sums, edges)].tolist()):
             if d == b:
                 own.append(Task(b, b, lo, hi) if lo < hi else Task(b, b, 0, 0))
             elif lo < hi:
                 others.append(Task(d, b, lo, hi))
     return own + others
+
+
+def _finer(
+    at: np.ndarray, sums: np.ndarray, share: np.ndarray, weights: Callable[[int, int], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places and the edges before each: those of chunks, and all places of chunks in which shares end."""
+    chunks = np.unique(np.searchsorted(sums, np.cumsum(share))) - 1
+    spans = [(chunk, np.arange(at[chunk], at[chunk + 1])) for chunk in chunks[chunks >= 0].tolist()]
+    inside = [sums[chunk] + np.cumsum(weights(span[0], span[-1] + 1)[:-1], dtype=np.int64) for chunk, span in spans]
+    after = np.repeat([chunk + 1 for chunk, _ in spans], [len(one) for one in inside])
+    places = np.concatenate([span[1:] for _, span in spans])
+    return np.insert(at, after, places), np.insert(sums, after, np.concatenate(inside))
 
 
 def chosen(session: Context, balance: Any) -> Assigner | None:
