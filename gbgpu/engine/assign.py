@@ -16,7 +16,7 @@ import numpy as np
 from ..balance.arbiter import WORTH, Arbiter, Decision, Policy
 from ..balance.features import BINS, Tally
 from ..balance.models import Polynomial, costs, traffic
-from ..balance.slices import slices
+from ..balance.slices import slices, slices_of_groups
 from ..balance.steal_milp import solve_exact
 from ..balance.topology import Topology, shared
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
@@ -261,27 +261,16 @@ def as_tasks(
         if not edges.any() or edges[b] == sums[-1]:
             own.append(Task(b, b, 0, size))
             continue
-        at = np.minimum(CHUNK * np.arange(len(sums)), size)
-        if weights is not None:
-            at, sums = _finer(at, sums, edges, partial(weights, b))
-        for d, (lo, hi) in enumerate(at[slices(sums, edges)].tolist()):
+        if weights is None:
+            bounds = np.minimum(CHUNK * slices(sums, edges), size).tolist()
+        else:
+            bounds = slices_of_groups(sums, edges, CHUNK, size, partial(weights, b))
+        for d, (lo, hi) in enumerate(bounds):
             if d == b:
                 own.append(Task(b, b, lo, hi) if lo < hi else Task(b, b, 0, 0))
             elif lo < hi:
                 others.append(Task(d, b, lo, hi))
     return own + others
-
-
-def _finer(
-    at: np.ndarray, sums: np.ndarray, share: np.ndarray, weights: Callable[[int, int], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places and the edges before each: those of chunks, and all places of chunks in which shares end."""
-    chunks = np.unique(np.searchsorted(sums, np.cumsum(share))) - 1
-    spans = [(chunk, np.arange(at[chunk], at[chunk + 1])) for chunk in chunks[chunks >= 0].tolist()]
-    inside = [sums[chunk] + np.cumsum(weights(span[0], span[-1] + 1)[:-1], dtype=np.int64) for chunk, span in spans]
-    after = np.repeat([chunk + 1 for chunk, _ in spans], [len(one) for one in inside])
-    places = np.concatenate([span[1:] for _, span in spans])
-    return np.insert(at, after, places), np.insert(sums, after, np.concatenate(inside))
 
 
 def chosen(session: Context, balance: Any) -> Assigner | None:
