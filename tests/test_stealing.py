@@ -897,6 +897,34 @@ def test_tallies_count_frontiers(form):
         np.testing.assert_array_equal(tally.histogram, mine.histogram)
 
 
+@pytest.mark.parametrize("form", ["list", "bitmap", "full"])
+def test_tallies_count_in_degrees_where_a_transpose_is_there(form):
+    """And costs are learnt from them."""
+    gb.init("cpu:4", gb.partition.shares(1, 9, 2, 0), balance=ALL)
+    A = gb.io.generate.rmat(10, 8, seed=2, symmetric=False, weights=(1, 9), dtype="INT64")
+    ids = np.arange(A.nrows) if form == "full" else np.arange(0, A.nrows, 3)
+    x = gb.Vector.from_coo(ids, ids, size=A.nrows)
+    x = x if form == "full" else x.apply(gb.unary.identity).new(form=form)
+    csr = A.to_scipy_sparse().tocsr()
+    degrees, arriving = np.diff(csr.indptr), np.bincount(csr.indices, minlength=A.ncols)
+    bounds = np.cumsum([0, *A._store.rowmap.rows])
+    for turned in (False, True):
+        with gb.trace() as records:
+            w = semiring.min_plus(x @ A).new(direction="push")
+        pushes = [record for record in records if record.step == "push"][:4]
+        for record, lo, hi in zip(pushes, bounds[:-1], bounds[1:], strict=True):
+            mine = ids[(ids >= lo) & (ids < hi)]
+            wanted = balance.Tally.of(degrees[mine], arriving[mine])
+            assert record.tally[:2] == wanted[:2] and (record.tally.into is not None) == turned
+            if turned:
+                assert record.tally.into[:2] == wanted.into[:2]
+                np.testing.assert_array_equal(record.tally.into.histogram, wanted.into.histogram)
+        tallies = [record.tally for record in pushes]
+        seconds = balance.costs(balance.Polynomial.load("cpu-push")(tallies), shared(4), 8.0)
+        assert pushes[0].decision.z == balance.solve(seconds, [tally.edges for tally in tallies]).seconds
+        assert semiring.min_plus(x @ A).new(direction="pull").isequal(w)  # which makes the transpose
+
+
 def test_masked_pulls_tally_the_rows_that_the_mask_lets_through():
     session, A = begin("off")
     mask = gb.Vector.from_coo(np.arange(0, A.nrows, 5), True, size=A.nrows)

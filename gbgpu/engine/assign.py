@@ -45,27 +45,44 @@ def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[Frontie
     if x.form == "full":
         pairs = zip(held.blocks, whole(held), strict=True)
         return [Frontier(before_chunks(np, block), tally) for block, tally in pairs]
-    counted = counting(session, x, held)
+    counted, turned = counting(session, x, held), by_columns(held)
+    arriving = None if turned is None else counting(session, x, turned)
 
     def work(task: Task) -> Frontier:
-        room = -(-places(x.blocks[task.block]) // CHUNK)
-        found = counted(task.block, TALLY | TRACE, room + BINS)
-        edges, histogram = int(found[0]), found[1 + room :]
-        return Frontier(np.append(found[1 : 1 + room], edges), Tally(int(histogram.sum()), edges, histogram))
+        b, room = task.block, -(-places(x.blocks[task.block]) // CHUNK)
+        found, into = counted(b, TALLY | TRACE, room + BINS), None
+        if arriving is not None:
+            into = _tally(arriving(b, TRACE, BINS))
+        return Frontier(np.append(found[1 : 1 + room], found[0]), _tally(found, into))
 
     rows = session.known_count(x) or x.map.n
     return session.device_set.over(x.map.tasks, work, rows * session.kernels.costs.row / x.map.p)
 
 
+def _tally(found: np.ndarray, into: Tally | None = None) -> Tally:
+    """Of what `frontier_edges` counts by TRACE."""
+    histogram = found[-BINS:]
+    return Tally(int(histogram.sum()), int(found[0]), histogram, into)
+
+
+def by_columns(matrix: MatrixStore) -> MatrixStore | None:
+    """What has the in-degrees of a square matrix: its transpose; None where they are the degrees, or nobody knows."""
+    found = None if matrix.symmetric else matrix.transposed
+    return found if found is not None and found.rowmap is matrix.rowmap else None
+
+
 def whole(matrix: MatrixStore) -> list[Tally]:
     """Of all rows of each block."""
-    found = _whole.get(matrix)
-    if found is None:
-        found = _whole[matrix] = [Tally.of(np.diff(block.indptr)) for block in matrix.blocks]
+    stores = [one for one in (matrix, by_columns(matrix)) if one is not None]
+    of, found = _whole.get(matrix, (0, []))
+    if of != len(stores):
+        lengths = [[np.diff(block.indptr) for block in one.blocks] for one in stores]
+        found = [Tally.of(*each) for each in zip(*lengths, strict=True)]
+        _whole[matrix] = len(stores), found
     return found
 
 
-_whole: WeakKeyDictionary[MatrixStore, list[Tally]] = WeakKeyDictionary()
+_whole: WeakKeyDictionary[MatrixStore, tuple[int, list[Tally]]] = WeakKeyDictionary()  # with in-degrees, if 2
 
 
 def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: MatrixStore) -> list[Tally]:
@@ -125,6 +142,7 @@ class Assigner:
         self.arbiters: dict[tuple[str, Spec], Arbiter] = {}
         self.under_way: tuple[Arbiter, Decision, float] | None = None  # and when it began
         self._kept: WeakKeyDictionary[MatrixStore, tuple[bytes, list[Task]]] = WeakKeyDictionary()
+        self._edges: WeakKeyDictionary[MatrixStore, tuple[Sequence[Tally], np.ndarray]] = WeakKeyDictionary()
 
     def cares(self, edges: float) -> bool:
         """Whether a push of about so many edges may be worth a decision."""
@@ -204,12 +222,22 @@ class Assigner:
             return None
         arbiter = self.arbiters.get((direction, spec)) or self._made((direction, spec), float(matrix.entry_bytes))
         start = now()
-        edge = learnt_costs(direction)(tallies()) if policy.costs == "learnt" else np.full(len(loads), flat)
-        found = costs(row + length * edge, self.links, arbiter.bytes_per_edge)
-        limits = None if self.near else traffic(self.links, arbiter.bytes_per_edge)
-        decision = arbiter.decide(found, np.array(loads), limits)
+        edge = self._learnt(direction, matrix, tallies()) if policy.costs == "learnt" else np.full(len(loads), flat)
+        found, width = row + length * edge, length * matrix.entry_bytes
+        limits = None if self.near else traffic(self.links, width)
+        decision = arbiter.decide(costs(found, self.links, width), np.array(loads), limits)
         self.under_way = arbiter, decision, now() if decision.action == "leave" else start
         return decision
+
+    def _learnt(self, direction: str, matrix: MatrixStore, tallies: Sequence[Tally]) -> np.ndarray:
+        """Seconds an edge of each block, by the shipped model; of whole blocks they are kept."""
+        kept = self._edges.get(matrix)
+        if kept is not None and kept[0] is tallies:
+            return kept[1]
+        found = _model(direction)(tallies)
+        if direction == "pull":
+            self._edges[matrix] = tallies, found
+        return found
 
     def _made(self, kind: tuple[str, Spec], width: float) -> Arbiter:
         if len(self.arbiters) >= _MOST:  # each anonymous function makes products of its own
@@ -229,8 +257,7 @@ class Assigner:
 
 
 @cache
-def learnt_costs(direction: str) -> Polynomial:
-    """The shipped model of seconds an edge on CPU devices."""
+def _model(direction: str) -> Polynomial:
     return Polynomial.load(f"cpu-{direction}")
 
 
