@@ -857,6 +857,9 @@ def statements(A):
         yield semiring.any_pair(A @ x).new(mask=~some.S, direction="pull")
         yield semiring.plus_times(A @ x).new(mask=wide.S, direction="pull")
     yield semiring.plus_times(A @ full).new(direction="pull")
+    w = gb.Vector("INT64", n)  # the mask is of places, and the pull has none
+    w(some.S, replace)[np.arange(n)[::-1].tolist()] << semiring.plus_times(A @ full)
+    yield w
 
 
 @pytest.mark.parametrize("shares", [(1, 9, 2, 0), ALONE, (300, 1, 1, 1)], ids=["uneven", "one block", "few rows"])

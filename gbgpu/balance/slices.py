@@ -74,14 +74,14 @@ def slices_of_groups(
     """
     wanted, cuts = np.cumsum(share), [0]
     for edges, g in zip(wanted.tolist(), (np.searchsorted(sums, wanted) - 1).tolist(), strict=True):
-        if g < 0 or edges == sums[-1]:
+        if g < 0 or edges >= sums[-1]:
             cuts.append(0 if g < 0 else size)
             continue
         inside = np.cumsum(lengths(group * g, min(group * (g + 1), size)), dtype=np.int64) + sums[g]
         k = int(np.searchsorted(inside, edges))
         before = inside[k - 1] if k else sums[g]
         cuts.append(group * g + k + int(edges - before >= inside[k] - edges))
-    return list(pairwise(cuts))
+    return list(pairwise([*cuts[:-1], size]))
 
 
 def ascending(prefix: Any) -> np.ndarray:

@@ -180,6 +180,8 @@ class Assigner:
         """Tasks of a pull. `probed`: rows of each block that are looked at, and entries of each, as a guess; None: all
         rows and entries. `mask`: its bits and flags, of each block."""
         loads, length = probed or (matrix.lengths, 1.0)
+        if probed and mask is None:  # the statement's mask comes after its pull, which looks at all rows
+            loads = map.rows
         row = self.session.kernels.costs.row if probed else 0.0
         flat = self.session.kernels.costs.pull_edge
         decision = self._decided("pull", spec, matrix, loads, flat, lambda: whole(matrix), row, length)
@@ -285,7 +287,7 @@ def as_tasks(
     assert decision.shares is not None
     own, others = [], []
     for b, (edges, sums, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
-        if not edges.any() or edges[b] == sums[-1]:
+        if edges[b] == edges.sum():
             own.append(Task(b, b, 0, size))
             continue
         if weights is None:
