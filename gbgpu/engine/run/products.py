@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...device.base import Device, address
+from ...device.base import address
 from ...device.remote import AWAY
 from ...distribute import needs
-from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.halo import Halo, Near, halo, near
-from ...distribute.rowmap import WORD, RowMap, Task
+from ...distribute.rowmap import RowMap, Task
 from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k
@@ -256,7 +256,7 @@ class Products(Delegates):
             block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
             if shared is not None:
                 block = block.part(task.lo, task.hi) if rows_of is None else rows_of[task]
-                mwords, row0 = self._bits(device, mwords, task) if mask else mwords, row0 + task.lo
+                mwords, row0 = self.bits_from(device, mwords, task) if mask else mwords, row0 + task.lo
             if shared is None or rows_of is not None and task.device != b:
                 vals, words, count = self.fresh_bitmap(block.n, task.device, spec.out, spec.iso)
             else:
@@ -344,7 +344,7 @@ class Products(Delegates):
             if dealt is not None:
                 block, x = dealt.hand(task, source)
             elif tasks is not inner.tasks:
-                block, x, row0 = self._part(device, block, x, task, row0)
+                block, x, row0 = self.part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
             if w is not None and mwords is space.words:
@@ -380,27 +380,6 @@ class Products(Delegates):
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
-
-    def _part(
-        self, device: Device, block: MatrixBlock, x: VectorBlock, task: Task, row0: int
-    ) -> tuple[MatrixBlock, VectorBlock, int]:
-        """The part of a block and of its frontier that a task is for: places of a list, else rows."""
-        lo, hi = task.lo, task.hi
-        vals = x.vals[lo:hi] if x.stride else x.vals
-        if x.slots is not None:
-            count = device.full(1, hi - lo, np.int64)
-            return block, VectorBlock(x.n, vals, x.stride, None, x.slots[lo:hi], count), row0
-        words = None if x.words is None else self._bits(device, x.words, task)
-        return block.part(lo, hi), VectorBlock(hi - lo, vals, x.stride, words), row0 + lo
-
-    def _bits(self, device: Device, words: Any, task: Task) -> Any:
-        """The bits of a task's rows, from the first bit on."""
-        lo, n = task.lo, task.hi - task.lo
-        if not lo % WORD:
-            return words[lo // WORD : -(-task.hi // WORD)]
-        found = device.zeros(-(-n // WORD), np.int64)
-        self.kernel("move_bits", Spec())(n, words, lo, 0, found)
-        return found
 
     def _masks(self, mask: str, map: RowMap) -> list[Any]:
         """The bits of a mask for all slots, on every device: a thief reaches what is the owner's, again and again."""
