@@ -961,9 +961,11 @@ def test_decisions_are_those_of_problem_and_solver(links, costs, solver, shares)
         return [w.to_coo() for w in (pushed, semiring.plus_times(A @ full).new(direction="pull"), bfs(A, 3).levels)]
 
     expected = results(alone)
+    if links is not None and costs == "flat":
+        links = made("slow", links.links / 1e6)  # so that they matter
     policy = replaced(ALL, solver=solver, costs=costs, links=links)
     session, A = begin(policy, shares=shares)
-    one = dict.fromkeys(("push_edge", "push_first", "pull_edge"), 1e-4)
+    one = dict.fromkeys(("push_edge", "push_first", "pull_edge"), 1e-2)
     session.kernels.costs = session.kernels.costs._replace(**one)  # flat rounds are long beside SCIP
     with gb.trace() as records:
         found = results(A)
@@ -973,7 +975,7 @@ def test_decisions_are_those_of_problem_and_solver(links, costs, solver, shares)
     for way in ("push", "pull"):
         first = [record for record in records if record.step == way][:4]
         tallies, decision = [record.tally for record in first], first[0].decision
-        model = constant(1e-4) if costs == "flat" else balance.Polynomial.load(f"cpu-{way}")
+        model = constant(1e-2) if costs == "flat" else balance.Polynomial.load(f"cpu-{way}")
         loads = [tally.edges for tally in tallies]
         given = balance.costs(model(tallies), links or shared(4), width), loads
         given = given if links is None else (*given, balance.traffic(links, width))
@@ -987,7 +989,7 @@ def test_decisions_are_those_of_problem_and_solver(links, costs, solver, shares)
         else:  # learnt rounds of microseconds are left to the fast solver
             assert decision.optimum is None and (decision.shares.edges == solved.edges).all()
         decided.append(decision)
-    assert links is None or costs == "flat" or any(one.shares.edges[1, 0] > one.shares.edges[1, 3] for one in decided)
+    assert links is None or any(one.shares.edges[1, 0] > one.shares.edges[1, 3] for one in decided)
 
 
 def test_a_policy_has_as_many_links_as_devices():

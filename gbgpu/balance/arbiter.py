@@ -196,7 +196,7 @@ class Decision:
     gained : float or None
         Seconds gained against `plain` as rounds left alone came out; None until the round is over.
     optimum : float or None
-        The least z, which SCIP found; the shares are SCIP's. None where SCIP was not asked.
+        The least z, which SCIP found in a twentieth of that time; the shares are SCIP's. None where SCIP was not asked.
     """
 
     round: int
@@ -327,7 +327,7 @@ class Arbiter:
         z, optimum, exact = shares.seconds, None, scip_seconds(n)
         if self.policy.solver == "scip" and steal and exact <= WORTH * z and seconds + overhead + exact < plain:
             costs[:, np.delete(np.arange(n), devices)] = np.inf
-            shares, overhead = solve_exact(costs, loads, traffic), overhead + exact
+            shares, overhead = solve_exact(costs, loads, traffic, limit=WORTH * z), overhead + exact
             optimum, seconds = shares.seconds, seconds - z + shares.seconds
         action = "steal"
         if len(devices) < n:
