@@ -1,5 +1,5 @@
 """What an edge costs on CPU devices, learnt (GUM, section III-B and table V): python -m bench.experiments.models
-[--data FOLDER] [--results NAME] [--save FOLDER]
+[--data FOLDER] [--results NAME] [--save FOLDER]; needs scikit-learn, for the models that it compares.
 
 BFS, SSSP, PageRank and components run on generated graphs, and on those of a folder, as far as they are square. A
 sample is a block of a product that looked at all edges of its frontier: GUM's six features of the frontier, and the
