@@ -41,7 +41,7 @@ _EDGES, _REPEATS = 500, 10  # of a block from which a time tells anything; of a 
 
 
 class Samples(NamedTuple):
-    """Features (k, 4) and seconds an edge (k,)."""
+    """Features (k, 6) and seconds an edge (k,)."""
 
     features: np.ndarray
     seconds: np.ndarray
@@ -148,7 +148,7 @@ def _products(run: Any, A: gb.Matrix, source: int, direction: str) -> list[Any]:
 def _least(runs: Sequence[list[Any]]) -> Iterable[tuple[Tally, float]]:
     """Each product with the least of its times; products of runs that went other ways are left out."""
     for same in zip(*runs, strict=False):
-        first = same[0].tally
-        alike = all(record.tally.edges == first.edges for record in same)
-        if first.edges >= _EDGES and alike and same[0].edges >= first.edges:
-            yield first, min(record.end - record.start for record in same)
+        tally = same[-1].tally  # the transpose, which has in-degrees, may be made on the way
+        alike = all(record.tally.edges == tally.edges for record in same)
+        if tally.edges >= _EDGES and alike and same[0].edges >= tally.edges:
+            yield tally, min(record.end - record.start for record in same)

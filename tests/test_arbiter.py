@@ -143,7 +143,7 @@ def test_rounds_that_compile_teach_nothing(compiled, monkeypatch):
 
 @pytest.mark.parametrize("action", ["leave", "steal"])
 def test_an_action_is_charged_the_time_of_deciding_on_it(action, monkeypatch):
-    mine, _ = arbiter(2)
+    mine, _ = arbiter(2, costs="flat")
     who, clock, decide = assign.Assigner(None, mine.policy, mine.links), [0.0], balance.Arbiter.decide
 
     def slowly(self, *given):
@@ -154,7 +154,7 @@ def test_an_action_is_charged_the_time_of_deciding_on_it(action, monkeypatch):
     monkeypatch.setattr(assign, "now", lambda: clock[0])
     monkeypatch.setattr(assign, "compiling", SimpleNamespace(last=-1.0))
     loads = [THICK, THICK if action == "leave" else 0]
-    decision = who._decided("pull", [EDGE] * 2, loads, SimpleNamespace(entry_bytes=8))
+    decision = who._decided("pull", None, SimpleNamespace(entry_bytes=8), loads, EDGE, None)
     clock[0] += 1.0
     assert decision.action == action and who.done().observed == (1.0 if action == "leave" else 6.0)
 
@@ -319,6 +319,31 @@ def test_policies_of_numbers():
     assert Policy(rest=0, patience=2.0, t1=0, overhead=0).patience == 2
     with pytest.raises(TypeError):
         Policy(overhead=None)
+    for name, words in (("solver", '"fast" or "scip"'), ("costs", '"learnt" or "flat"')):
+        for wrong in ("SCIP", "", None, 1, True):
+            with pytest.raises(InvalidValue, match=f"{words} as {name}; came {wrong!r}"):
+                Policy(**{name: wrong})
+    with pytest.raises(TypeError, match="Topology as links"):
+        Policy(links="sim:dgx1-v100")
+
+
+def test_scip_is_asked_in_long_rounds_only():
+    """20 times as long as SCIP takes for so many devices, whichever devices take part."""
+    rng = np.random.default_rng(1)
+    for n in (2, 4, 8):
+        scip = 5e-4 + 8e-6 * n * n
+        for edges, asked in ((30 * n * scip / EDGE, True), (19 * n * scip / EDGE, False)):
+            mine, costs = arbiter(n, fold=False, solver="scip")
+            costs = costs * rng.uniform(1, 1.001, (n, n))
+            decision = mine.decide(costs, [int(edges)] + [0] * (n - 1))
+            assert decision.action == "steal" and (decision.optimum is not None) == asked
+            if asked:
+                assert decision.optimum <= decision.z == balance.solve(costs, decision.shares.edges.sum(1)).seconds
+                assert decision.overhead == pytest.approx(mine.policy.overhead + scip)
+    mine, costs = arbiter(4, p=1.0, solver="scip", t3=np.inf)
+    folded = mine.decide(costs, [10**9, 10**9, 0, 0])
+    assert folded.action == "fold" and folded.optimum <= folded.z
+    assert not np.delete(folded.shares.edges, folded.devices, axis=1).any()
 
 
 def test_policies_without_an_end():

@@ -281,11 +281,12 @@ def test_what_slices_refuse():
 
 
 def exact_features(degrees):
-    """GUM's table I, vertex by vertex."""
+    """GUM's table I, vertex by vertex; in-degrees are as large."""
     d, n = np.sort(degrees).astype(float), len(degrees)
     part = d[d > 0] / d.sum()
     gini = 2 * (np.arange(1, n + 1) * d).sum() / (n * d.sum()) - (n + 1) / n
-    return np.array([d.mean(), d.max() - d.min(), gini, -(part * np.log(part)).sum() / np.log(n)])
+    entropy = -(part * np.log(part)).sum() / np.log(n)
+    return np.array([d.mean(), d.max() - d.min(), gini, entropy, d.mean(), d.max() - d.min()])
 
 
 @given(st.lists(st.integers(0, 10**5), min_size=2, max_size=200).filter(any))
@@ -296,7 +297,10 @@ def test_features_are_those_of_the_degrees(degrees):
     assert found[0] == pytest.approx(exact[0])
     least, most = min(degrees), max(degrees)  # the ends of bins are a factor of 2 apart
     assert most / 2 - 2 * least <= found[1] <= 2 * most - least / 2
-    assert abs(found[2:] - exact[2:]).max() < 0.35
+    assert abs(found[2:4] - exact[2:4]).max() < 0.35
+    turned = [balance.Tally.of(each, degrees) for each in (degrees[::-1], np.ones_like(degrees))]
+    wanted = [found, np.array([1, 0, 0, 1, *found[:2]])]
+    assert balance.features(turned) == pytest.approx(np.array(wanted), abs=1e-9)
 
 
 @given(st.lists(st.sampled_from([0, 1, 4]), min_size=2, max_size=50).filter(any))
@@ -306,26 +310,29 @@ def test_features_are_exact_where_bins_hold_one_degree(degrees):
 
 def test_features_of_little():
     empty, alone = balance.Tally.of([]), balance.Tally.of([7])
-    assert balance.features([empty, alone, balance.Tally.of([0, 0])]).tolist() == [[0] * 4, [7, 0, 0, 1], [0] * 4]
-    assert balance.features([]).shape == (0, 4)
+    assert balance.features([empty, alone, balance.Tally.of([0, 0])]).tolist() == [[0] * 6, [7, 0, 0, 1, 7, 0], [0] * 6]
+    assert balance.features([]).shape == (0, 6)
     both, whole = balance.Tally.of([1, 5]) + balance.Tally.of([6]), balance.Tally.of([1, 5, 6])
-    assert both[:2] == whole[:2] and (both.histogram == whole.histogram).all()
+    assert both[:2] == whole[:2] and (both.histogram == whole.histogram).all() and both.into is None
+    mixed = balance.Tally.of([1, 5], [2, 0]) + balance.Tally.of([6])
+    assert mixed.into[:2] == (3, 8) and (mixed.into.histogram == balance.Tally.of([2, 0, 6]).histogram).all()
 
 
 def samples(k, seed=0, noise=0.1):
     random = np.random.default_rng(seed)
     mean = 10 ** random.uniform(0, 2.5, k)
     gini = random.uniform(0, 0.9, k)
-    found = np.stack([mean, mean * 10 ** random.uniform(0, 3, k), gini, 1 - gini * random.uniform(0.1, 0.9, k)], 1)
+    columns = [mean, mean * 10 ** random.uniform(0, 3, k), gini, 1 - gini * random.uniform(0.1, 0.9, k)]
+    found = np.stack([*columns, mean * 10 ** random.normal(0, 0.1, k), columns[1] * random.uniform(1, 2, k)], 1)
     seconds = 1e-11 * (1 + 20 / mean + 3 * gini**2 + 0.3 * np.log10(1 + found[:, 1]))
     return found, seconds * np.exp(random.normal(0, noise, k))
 
 
 def test_training_is_reproducible_and_learns(tmp_path):
     found, seconds = samples(600)
-    model = balance.train(found, seconds, seed=3)
-    assert (model.weights == balance.train(found, seconds, seed=3).weights).all()
-    assert (model.weights != balance.train(found, seconds, seed=4).weights).any()
+    model = balance.train(found, seconds, seed=3, degree=4, ridge=0.0)  # a known function, in many samples
+    assert (model.weights == balance.train(found, seconds, seed=3, degree=4, ridge=0.0).weights).all()
+    assert (model.weights != balance.train(found, seconds, seed=4, degree=4, ridge=0.0).weights).any()
     unseen = samples(600, seed=9)
     assert model.error < 0.11 and model.rmsre(*unseen) < 0.15
     model.save(tmp_path / "model.json")
@@ -348,7 +355,7 @@ def test_models_of_little_and_what_they_refuse(tmp_path):
     path = tmp_path / "model.json"
     balance.constant(1e-9).save(path)
     held = json.loads(path.read_text())
-    for text in ("[1", "[]", json.dumps({**held, "degree": 3}), json.dumps({**held, "weights": [1]})):
+    for text in ("[1", "[]", json.dumps({**held, "degree": 2}), json.dumps({**held, "weights": [1]})):
         path.write_text(text)
         with pytest.raises(FileFormatError):
             balance.Polynomial.load(path)

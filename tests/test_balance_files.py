@@ -105,6 +105,7 @@ DAMAGED = {
     "other vertices": told(2, b3=1),
     "no number of vertices": told("null", b3=1),
     "vertices in plenty": told(2**62, 2**62, b1=2**62),
+    "in-degrees of others": told(b3=1)[:-1] + f', "into": {told(2, 12, b3=2)}}}',
     "a list": "[1]",
     "bins in a list": '{"vertices": 1, "edges": 6, "histogram": [1, 2]}',
 }
@@ -138,9 +139,10 @@ def test_edges_whose_sum_is_no_int64(tmp_path):
 
 def test_tallies_are_read_as_told():
     for degrees in ([], [0, 0], [7], [1, 2**40], list(range(300))):
-        tally = balance.Tally.of(degrees)
+        tally = balance.Tally.of(degrees, degrees[::-1])
         read = balance.Tally.read(json.loads(json.dumps(tally.to_json())))
         assert read[:2] == tally[:2] and (read.histogram == tally.histogram).all()
+        assert read.into[:2] == tally[:2] and (read.into.histogram == tally.histogram).all()
 
 
 def test_damaged_files_exit_with_3(call):
@@ -172,14 +174,17 @@ NOT_MODELS = {
     "seconds below 0": {"seconds": [-5, -1]},
     "seconds that descend": {"seconds": [2e-9, 1e-9]},
     "seconds without end": {"seconds": [1e-9, float("inf")]},
-    "lowest above highest": {"lowest": [2] * 4},
-    "degrees below 0": {"lowest": [-5] * 4},
+    "lowest above highest": {"lowest": [2] * 6},
+    "degrees below 0": {"lowest": [-5] * 6},
     "an error below 0": {"error": -1},
     "an error that is none": {"error": float("nan")},
     "an error in a list": {"error": [0.1]},
-    "weights too large": {"weights": [10**400] * 70},
-    "weights whose sum is no number": {"weights": [1e308] * 70},
-    "weights that are text": {"weights": ["1"] * 70},
+    "a degree beyond all": {"degree": 5},
+    "a degree that is none": {"degree": "0"},
+    "other features": {"features": ["gini"]},
+    "weights too large": {"weights": [10**400] * 84},
+    "weights whose sum is no number": {"weights": [1e308] * 84},
+    "weights that are text": {"weights": ["1"] * 84},
 }
 
 

@@ -128,7 +128,7 @@ def maps() -> list[tuple[str, Spec]]:
 
 def forms() -> list[tuple[str, Spec]]:
     kinds = ("mask_words", "list_words", "mask_list", "between", "scatter", "compact", "gather")
-    numbers = [(kind, Spec()) for kind in ("frontier_edges", "row_edges", "deal", "unwrite")]
+    numbers = [(kind, Spec()) for kind in ("frontier_edges", "row_edges", "deal", "unwrite", "move_bits")]
     return [*numbers, *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
 
 

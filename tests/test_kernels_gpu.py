@@ -660,6 +660,16 @@ def test_between(pair):
             np.testing.assert_array_equal(np.sort(np.concatenate(taken)), np.sort(x.slots[: x.count[0]]))
 
 
+def test_move_bits(pair):
+    for n in (*SIZES, 5000):
+        for seed in range(8):
+            rng = rng_of("move bits", n, seed)
+            begin, at = (int(rng.integers(300)) for _ in range(2))
+            words, out = (rng.integers(-(2**63), 2**63 - 1, (size + n >> 6) + 1) for size in (begin, at))
+            ours, theirs = pair.run("move_bits", Spec(), n=n, words=words, begin=begin, at=at, out_words=out)
+            same(ours["out_words"], theirs["out_words"])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_row_edges(pair, form):
     for n in (*SIZES, 5000):

@@ -3,6 +3,7 @@ test_balance.py; random statements and loops run with everything moved that can 
 
 import json
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace as replaced
 from functools import cache
 from itertools import product
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ import gbgpu as gb
 from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
+from gbgpu.balance.problem import checked, seconds_of
+from gbgpu.balance.topology import made, shared
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import assign, dealing, direction, hubs, moving, sharing
@@ -29,6 +32,7 @@ from gbgpu.kernels.interface import Spec
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
 FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
+ALONE = 0, 1, 0, 0  # shares: one block has all rows
 STEADY = Policy(overhead=0, patience=np.inf)  # whatever it takes
 
 
@@ -803,6 +807,81 @@ def test_tasks_are_the_frontier_cut_into_pieces(data):
         assert not size or (places[0][0], places[-1][1]) == (0, size)
 
 
+ROWS = {
+    "random": lambda rng, n: rng.integers(0, 99, n),
+    "a hub with everything": lambda rng, n: np.where(np.arange(n) == rng.integers(0, max(n, 1)), 10**6, 1),
+    "empty rows": lambda rng, n: rng.integers(1, 50, n) * (rng.random(n) < 0.05),
+    "all in one row": lambda rng, n: np.where(np.arange(n) == rng.integers(0, max(n, 1)), 5000, 0),
+}
+
+
+@given(st.sampled_from([*ROWS]), st.sampled_from([0, 1, 3, 63, 64, 65, 700]), st.integers(1, 9), st.integers(0, 2**32))
+def test_slices_are_cut_between_any_two_rows(kind, n, p, seed):
+    """A slice has the edges wanted but for one row's; also with more devices than rows."""
+    rng = np.random.default_rng(seed)
+    degrees = [ROWS[kind](rng, n if b % 2 else n // 2).astype(np.int64) for b in range(p)]
+    prefix = [np.r_[0, np.cumsum(each)] for each in degrees]
+    shares = np.array([rng.multinomial(one[-1], rng.dirichlet(np.full(p, 0.5))) for one in prefix])
+    decision = balance.Decision(1, "steal", tuple(range(p)), balance.Shares(shares, 0.0, 0.0), 0.0, 0.0, 0.0)
+    before = [np.append(one[:-1:64], one[-1]) for one in prefix]
+    tasks = assign.as_tasks(decision, before, [*map(len, degrees)], lambda b, lo, hi: degrees[b][lo:hi])
+    for b, each in enumerate(degrees):
+        mine = [task for task in tasks if task.block == b and task.lo < task.hi]
+        assert sorted(place for task in mine for place in range(task.lo, task.hi)) == [*range(len(each))]
+        taken = np.zeros(p, np.int64)
+        for task in mine:
+            taken[task.device] += each[task.lo : task.hi].sum()
+            exact = balance.slices(prefix[b], shares[b])[task.device] if shares[b].any() else (0, len(each))
+            assert (task.lo, task.hi) == tuple(exact) or shares[b][b] == prefix[b][-1]
+        assert abs(taken - shares[b]).max() <= each.max(initial=0)
+
+
+@given(st.integers(0, 300), st.integers(0, 200), st.integers(0, 200), st.integers(0, 2**32))
+def test_bits_move_to_any_place(n, begin, at, seed):
+    rng = np.random.default_rng(seed)
+    words, out = (rng.integers(-(2**63), 2**63 - 1, -(-size // 64) + 1) for size in (begin + n, at + n))
+    bits, wanted = (np.unpackbits(each.view(np.uint8), bitorder="little") for each in (words, out))
+    wanted[at : at + n] |= bits[begin : begin + n]
+    CpuKernels().get("move_bits", Spec())(n, words, begin, at, out)
+    np.testing.assert_array_equal(np.unpackbits(out.view(np.uint8), bitorder="little"), wanted)
+
+
+def statements(A):
+    """Products with frontiers, masks and results of all forms."""
+    n = A.nrows
+    full, some = gb.Vector.from_dense(np.arange(n)), gb.Vector.from_coo(np.arange(0, n, 3), np.arange(0, n, 3), size=n)
+    wide = some.apply(gb.binary.plus, right=1).new(form="bitmap")
+    for x in (full, some, wide):
+        yield semiring.min_plus(x @ A).new(direction="push")
+        yield semiring.min_plus(A @ x).new(direction="pull")
+        yield semiring.any_pair(A @ x).new(mask=~some.S, direction="pull")
+        yield semiring.plus_times(A @ x).new(mask=wide.S, direction="pull")
+    yield semiring.plus_times(A @ full).new(direction="pull")
+    w = gb.Vector("INT64", n)  # the mask is of places, and the pull has none
+    w(some.S, replace)[np.arange(n)[::-1].tolist()] << semiring.plus_times(A @ full)
+    yield w
+
+
+@pytest.mark.parametrize("shares", [(1, 9, 2, 0), ALONE, (300, 1, 1, 1)], ids=["uneven", "one block", "few rows"])
+@pytest.mark.parametrize("order", [False, True], ids=["rows", "random"])
+def test_devices_compute_what_was_wanted_but_for_a_row(shares, order):
+    gb.init("cpu:1")
+    A = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64")
+    expected, longest = [w.to_coo() for w in statements(A)], np.diff(A.to_csr()[0]).max()
+    gb.init("cpu:4", gb.partition.random(3) if order else gb.partition.shares(*shares), balance=ALL)
+    A, seen = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"), []
+    with gb.trace() as records:
+        found = [w.to_coo() for w in statements(A)]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    for first in (k for k, record in enumerate(records) if record.decision and record.decision.shares):
+        shared, edges = records[first].decision.shares.edges, [record.edges for record in records[first : first + 4]]
+        if sum(edges) == shared.sum():  # a pull that stops early, or has a mask, shares rows
+            assert (abs(shared.sum(0) - edges) <= longest * np.count_nonzero(shared, axis=0)).all()
+            seen.append(records[first].step)
+    assert {*seen} == {"push", "pull"}
+
+
 @pytest.mark.parametrize("form", ["list", "bitmap", "full"])
 def test_tallies_count_frontiers(form):
     _, A = begin(ALL)
@@ -821,6 +900,34 @@ def test_tallies_count_frontiers(form):
         np.testing.assert_array_equal(tally.histogram, mine.histogram)
 
 
+@pytest.mark.parametrize("form", ["list", "bitmap", "full"])
+def test_tallies_count_in_degrees_where_a_transpose_is_there(form):
+    """And costs are learnt from them."""
+    gb.init("cpu:4", gb.partition.shares(1, 9, 2, 0), balance=ALL)
+    A = gb.io.generate.rmat(10, 8, seed=2, symmetric=False, weights=(1, 9), dtype="INT64")
+    ids = np.arange(A.nrows) if form == "full" else np.arange(0, A.nrows, 3)
+    x = gb.Vector.from_coo(ids, ids, size=A.nrows)
+    x = x if form == "full" else x.apply(gb.unary.identity).new(form=form)
+    csr = A.to_scipy_sparse().tocsr()
+    degrees, arriving = np.diff(csr.indptr), np.bincount(csr.indices, minlength=A.ncols)
+    bounds = np.cumsum([0, *A._store.rowmap.rows])
+    for turned in (False, True):
+        with gb.trace() as records:
+            w = semiring.min_plus(x @ A).new(direction="push")
+        pushes = [record for record in records if record.step == "push"][:4]
+        for record, lo, hi in zip(pushes, bounds[:-1], bounds[1:], strict=True):
+            mine = ids[(ids >= lo) & (ids < hi)]
+            wanted = balance.Tally.of(degrees[mine], arriving[mine])
+            assert record.tally[:2] == wanted[:2] and (record.tally.into is not None) == turned
+            if turned:
+                assert record.tally.into[:2] == wanted.into[:2]
+                np.testing.assert_array_equal(record.tally.into.histogram, wanted.into.histogram)
+        tallies = [record.tally for record in pushes]
+        seconds = balance.costs(balance.Polynomial.load("cpu-push")(tallies), shared(4), 8.0)
+        assert pushes[0].decision.z == balance.solve(seconds, [tally.edges for tally in tallies]).seconds
+        assert semiring.min_plus(x @ A).new(direction="pull").isequal(w)  # which makes the transpose
+
+
 def test_masked_pulls_tally_the_rows_that_the_mask_lets_through():
     session, A = begin("off")
     mask = gb.Vector.from_coo(np.arange(0, A.nrows, 5), True, size=A.nrows)
@@ -832,6 +939,63 @@ def test_masked_pulls_tally_the_rows_that_the_mask_lets_through():
         found = [record.tally for record in records if record.step == "pull"]
         assert sum(tally.vertices for tally in found) == rows.sum()
         assert sum(tally.edges for tally in found) == degrees[rows].sum()
+
+
+UNEVEN = made("uneven", np.array([[0, 9, 1, 3], [9, 0, 3, 1], [1, 3, 0, 9], [3, 1, 9, 0]]) * 1e9)
+
+
+@pytest.mark.parametrize("shares", [(1, 9, 2, 0), ALONE], ids=["uneven", "one block"])
+@pytest.mark.parametrize("solver", ["fast", "scip"])
+@pytest.mark.parametrize("costs", ["learnt", "flat"])
+@pytest.mark.parametrize("links", [None, UNEVEN], ids=["near", "links"])
+def test_decisions_are_those_of_problem_and_solver(links, costs, solver, shares):
+    """Recomputed from the tallies of a trace; and the results are those of one device, bit for bit."""
+    gb.init("cpu:1")
+    alone = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64")
+    ids = np.arange(0, alone.nrows, 3)
+
+    def results(A):
+        q = gb.Vector.from_coo(ids, ids, size=A.nrows)
+        full = gb.Vector.from_dense(np.arange(A.ncols))
+        pushed = semiring.min_plus(q @ A).new(direction="push")
+        return [w.to_coo() for w in (pushed, semiring.plus_times(A @ full).new(direction="pull"), bfs(A, 3).levels)]
+
+    expected = results(alone)
+    if links is not None and costs == "flat":
+        links = made("slow", links.links / 1e6)  # so that they matter
+    policy = replaced(ALL, solver=solver, costs=costs, links=links)
+    session, A = begin(policy, shares=shares)
+    one = dict.fromkeys(("push_edge", "push_first", "pull_edge"), 1e-2)
+    session.kernels.costs = session.kernels.costs._replace(**one)  # flat rounds are long beside SCIP
+    with gb.trace() as records:
+        found = results(A)
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    width, decided = A._store.entry_bytes, []
+    for way in ("push", "pull"):
+        first = [record for record in records if record.step == way][:4]
+        tallies, decision = [record.tally for record in first], first[0].decision
+        model = constant(1e-2) if costs == "flat" else balance.Polynomial.load(f"cpu-{way}")
+        loads = [tally.edges for tally in tallies]
+        given = balance.costs(model(tallies), links or shared(4), width), loads
+        given = given if links is None else (*given, balance.traffic(links, width))
+        solved = balance.solve(*given)
+        assert decision.action == "steal" and decision.z == solved.seconds
+        if solver == "scip" and costs == "flat":
+            exact = balance.solve_exact(*given)
+            assert decision.optimum == decision.to_json()["optimum"] == pytest.approx(exact.seconds, rel=1e-5)
+            taken = seconds_of(checked(*given)[1], decision.shares.edges)
+            assert taken == pytest.approx(decision.optimum) and decision.optimum <= decision.z
+        else:  # learnt rounds of microseconds are left to the fast solver
+            assert decision.optimum is None and (decision.shares.edges == solved.edges).all()
+        decided.append(decision)
+    assert links is None or any(one.shares.edges[1, 0] > one.shares.edges[1, 3] for one in decided)
+
+
+def test_a_policy_has_as_many_links_as_devices():
+    with pytest.raises(exceptions.InvalidValue, match="links of 2 devices in a policy; came 4"):
+        gb.init("cpu:2", balance=Policy(links=UNEVEN))
+    assert gb.init("sim:dgx1-v100").assigner.links is gb.topology()
 
 
 def test_what_init_is_told_of_balance():

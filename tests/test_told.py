@@ -96,7 +96,7 @@ def test_rows_named_by_a_vector_go_to_rows_named_by_a_list(devices, accum):
 
 
 class Cut:
-    """Every block and frontier in pieces of whole words, which go round the devices."""
+    """Every block and frontier in pieces, of whole words on GPUs, which go round the devices."""
 
     def __init__(self, session, pieces: int):
         self.session, self.pieces = session, pieces
@@ -107,13 +107,13 @@ class Cut:
     def push(self, spec, x, matrix, found):
         return self.cut(x.map, x)
 
-    def pull(self, spec, map, matrix, probed):
+    def pull(self, spec, map, matrix, probed, mask):
         return self.cut(map)
 
     def cut(self, map, frontier=None):
         tasks = []
         for task in map.tasks:
-            size, step = task.hi, 64
+            size, step = task.hi, 1 if self.session.devices[task.device].kind == "cpu" else 64
             if frontier is not None and frontier.form == "list":
                 size, step = int(self.session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
             each = -(-size // self.pieces // step) * step or step

@@ -67,7 +67,8 @@ def recorded(arrays: tuple, algorithm: str, partition: str, devices: int, times:
 
 def larger(tally: Tally, times: int) -> Tally:
     """A frontier of so many vertices of each degree."""
-    return Tally(tally.vertices * times, tally.edges * times, tally.histogram * times)
+    into = None if tally.into is None else larger(tally.into, times)
+    return Tally(tally.vertices * times, tally.edges * times, tally.histogram * times, into)
 
 
 def first(host: Topology, m: int) -> Topology:

@@ -15,9 +15,11 @@ from .fold import Fold, Overhead, fold, reduction
 from .problem import Shares, Traffic, arrays, checked
 from .simplex import DEVICE, INTO, MOST, OUT
 from .steal import solve
+from .steal_milp import seconds as scip_seconds
+from .steal_milp import solve_exact
 from .topology import Topology
 
-_WORTH = 0.05  # of a round: less is not worth counting devices for
+WORTH = 0.05  # of a round: less is not worth counting devices for, and what solving exactly may take
 _MEMORY = 0.9  # of what an action brought, from one time to the next
 _LONGEST = 16  # times `rest`: so trials in vain take a hundredth of the rounds or less
 _LATE = 2.0  # times its prediction: what one round left alone counts for; p learns what is beyond for good
@@ -81,13 +83,21 @@ class Policy:
         An action that brought a loss in sum after so many times (1 or more) rests. Infinity: never.
     rest : float
         Rounds of such a rest; it is longer if the action is tried in vain again. Infinity: for good.
+    solver : str
+        "fast": shares are within about an edge of the best. "scip": SCIP finds the best ones in rounds that are
+        predicted to take 20 times as long as SCIP, and the fast solver solves the others.
+    costs : str
+        "learnt": what an edge costs follows from the features of its block's frontier. "flat": it is one constant.
+    links : Topology, optional
+        The links between the devices, such as `gb.topology()` measures them. By default those of a simulated host;
+        devices of one memory have none.
 
     Raises
     ------
     TypeError
-        If `steal` or `fold` is no bool, or another argument no number.
+        If `steal` or `fold` is no bool, `links` no Topology, or a number none.
     InvalidValue
-        If a number is NaN or negative, or `patience` or `rest` is not whole.
+        If a number is NaN or negative, `patience` or `rest` is not whole, or `solver` or `costs` is another word.
 
     Notes
     -----
@@ -104,6 +114,9 @@ class Policy:
     overhead: float = 30e-6
     patience: float = 8
     rest: float = 64
+    solver: str = "fast"
+    costs: str = "learnt"
+    links: Topology | None = None
 
     def __post_init__(self) -> None:
         for name in ("steal", "fold"):
@@ -116,6 +129,12 @@ class Policy:
             value = _number(name, getattr(self, name), least)
             if value != np.inf and value % 1:
                 raise InvalidValue(message(f"a whole number, or infinity, as {name}", value))
+        for name, words in (("solver", ("fast", "scip")), ("costs", ("learnt", "flat"))):
+            if getattr(self, name) not in words:
+                expected = " or ".join(f'"{word}"' for word in words)
+                raise InvalidValue(message(f"{expected} as {name}", repr(getattr(self, name))))
+        if not isinstance(self.links, Topology | None):
+            raise TypeError(message("a gb.balance.Topology as links", repr(self.links)))
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
         """Return the thresholds given, and for the others the points below which an action can't pay for itself.
@@ -145,7 +164,7 @@ class Policy:
         derived = Thresholds(
             edges,
             edges * n / (n - 1) if n > 1 else np.inf,
-            p * (n - 1) / _WORTH,
+            p * (n - 1) / WORTH,
             _latent(links) / bytes_per_edge if bytes_per_edge else np.inf,
         )
         mine = (self.t1, self.t2, self.t3, self.t4)
@@ -167,7 +186,7 @@ class Decision:
     shares : Shares or None
         What each computes; None where all edges stay at home.
     z : float
-        Predicted seconds of the slowest device.
+        Predicted seconds of the slowest device, by the fast solver.
     plain, predicted : float
         Seconds of the round without and with the action, its overhead included.
     overhead : float
@@ -176,6 +195,8 @@ class Decision:
         Seconds that the round took.
     gained : float or None
         Seconds gained against `plain` as rounds left alone came out; None until the round is over.
+    optimum : float or None
+        The least z, which SCIP found in a twentieth of that time; the shares are SCIP's. None where SCIP was not asked.
     """
 
     round: int
@@ -188,6 +209,7 @@ class Decision:
     overhead: float = 0.0
     observed: float | None = None
     gained: float | None = None
+    optimum: float | None = None
 
     @property
     def gain(self) -> float:
@@ -302,11 +324,16 @@ class Arbiter:
             return leave
         if alone is None and seconds + overhead >= plain:
             return leave
+        z, optimum, exact = shares.seconds, None, scip_seconds(n)
+        if self.policy.solver == "scip" and steal and exact <= WORTH * z and seconds + overhead + exact < plain:
+            costs[:, np.delete(np.arange(n), devices)] = np.inf
+            shares, overhead = solve_exact(costs, loads, traffic, limit=WORTH * z), overhead + exact
+            optimum, seconds = shares.seconds, seconds - z + shares.seconds
         action = "steal"
         if len(devices) < n:
             action, self._folded = "fold", devices
         predicted = min(seconds + overhead, plain)  # of sums that are equal but for rounding
-        return Decision(self._round, action, devices, shares, shares.seconds, plain, predicted, overhead)
+        return Decision(self._round, action, devices, shares, z, plain, predicted, overhead, optimum=optimum)
 
     def _begins(self, saved: float, lost: float) -> bool:
         """Whether one device is to do it all from this round on, which takes `saved` seconds less.

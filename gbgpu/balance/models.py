@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,28 +20,29 @@ from .files import numbers, reading
 from .problem import Traffic
 from .topology import Topology
 
-DEGREE = 4
-_POWERS = np.array([p for p in product(range(DEGREE + 1), repeat=len(NAMES)) if sum(p) <= DEGREE])
+DEGREE, _HIGHEST = 3, 4  # of polynomials that are trained, and of those that are read
 _BATCH, _RATE, _MOMENTUM = 32, 0.5, 0.9
-_WEIGHT = np.finfo(float).max / len(_POWERS)  # of as many the sum is a number
+_WEIGHT = np.finfo(float).max / 1000  # of as many terms the sum is a number
 
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """Seconds an edge as a polynomial of degree 4 in the features, of degrees the logarithms.
+    """Seconds an edge as a polynomial in the features, or the first ones of them; of degrees, their logarithms.
 
     Outside the training's range the nearest of what was seen is taken: polynomials know nothing there.
 
     Attributes
     ----------
     weights : numpy.ndarray
-        Of the 70 terms.
+        Of the terms: 84 of 6 features at degree 3.
     lowest, highest : numpy.ndarray
-        Of the features in training (4,).
+        Of the features in training (6,), or of the first ones.
     seconds : numpy.ndarray
         The least and the most in training (2,).
     error : float
         Root-mean-square relative error in training.
+    degree : int
+        Of the polynomial.
     """
 
     weights: np.ndarray
@@ -48,14 +50,16 @@ class Polynomial:
     highest: np.ndarray
     seconds: np.ndarray
     error: float = 0.0
+    degree: int = DEGREE
 
     def __call__(self, tallies: Sequence[Tally]) -> np.ndarray:
         """Seconds an edge of each frontier (tallies,)."""
         return self.predict(features(tallies))
 
     def predict(self, found: np.ndarray) -> np.ndarray:
-        """Seconds an edge for rows of features (k, 4)."""
-        return np.clip(_terms(found, self.lowest, self.highest) @ self.weights, *self.seconds)
+        """Seconds an edge for rows of features (k, 6)."""
+        terms = _terms(found[:, : len(self.lowest)], self.lowest, self.highest, self.degree)
+        return np.minimum(np.maximum(terms @ self.weights, self.seconds[0]), self.seconds[1])
 
     def rmsre(self, found: np.ndarray, seconds: np.ndarray) -> float:
         """Root-mean-square relative error (GUM, equation 3)."""
@@ -64,7 +68,7 @@ class Polynomial:
     def save(self, path: str | Path) -> None:
         """Write the model as JSON; a file is whole or not there."""
         held = {name: np.asarray(part).tolist() for name, part in vars(self).items()}
-        text = json.dumps({"kind": "seconds an edge", "features": NAMES, "degree": DEGREE, **held}, indent=1)
+        text = json.dumps({"kind": "seconds an edge", "features": NAMES[: len(self.lowest)], **held}, indent=1)
         if Path(path).exists() and not Path(path).is_file():  # a pipe, a device
             Path(path).write_text(text + "\n", encoding="utf-8")
             return
@@ -99,18 +103,19 @@ class Polynomial:
             If the file is not there.
         """
         with reading(_file(path), "a model as Polynomial.save writes it") as held:
-            if (held["features"], held["degree"]) != (list(NAMES), DEGREE):
+            degree, m = held["degree"], len(held["features"])
+            if held["features"] != list(NAMES[:m]) or type(degree) is not int or not 0 <= degree <= _HIGHEST:
                 raise ValueError("other features or another degree")
             parts = [numbers(held[name]) for name in ("weights", "lowest", "highest", "seconds", "error")]
-            shapes = [(len(_POWERS),), (len(NAMES),), (len(NAMES),), (2,), ()]
+            shapes = [(len(_powers(m, degree)),), (m,), (m,), (2,), ()]
             if [part.shape for part in parts] != shapes:
                 raise ValueError(f"arrays of other shapes than {shapes}")
             weights, lowest, highest, seconds, error = parts
             if not (lowest <= highest).all() or not 0 <= seconds[0] <= seconds[1] or error < 0:
                 raise ValueError("lowest above highest, or seconds or an error below 0")
-            if not (lowest[:2] > -1).all() or np.abs(weights).max() > _WEIGHT:
+            if not (lowest[~_RATIOS[:m]] > -1).all() or np.abs(weights).max() > _WEIGHT:
                 raise ValueError("degrees below 0, or weights whose sum is no number")
-            return cls(weights, lowest, highest, seconds, float(error))
+            return cls(weights, lowest, highest, seconds, float(error), degree)
 
 
 def by_direction(name: str | Path) -> Polynomial | dict[str, Polynomial]:
@@ -143,22 +148,28 @@ def _file(model: str | Path) -> Path:
 def constant(seconds: float) -> Polynomial:
     """A model that knows one number of seconds an edge."""
     span = np.zeros(len(NAMES)), np.ones(len(NAMES))
-    return Polynomial(np.where(_POWERS.any(1), 0.0, seconds), *span, np.array([seconds, seconds]))
+    return Polynomial(np.eye(1, len(_powers(len(NAMES), DEGREE)))[0] * seconds, *span, np.array([seconds, seconds]))
 
 
-def train(found: Any, seconds: Any, seed: int = 0, rounds: int = 200) -> Polynomial:
+def train(
+    found: Any, seconds: Any, seed: int = 0, rounds: int = 200, *, degree: int = DEGREE, ridge: float = 0.1
+) -> Polynomial:
     """A model of samples; the same seed gives the same model.
 
     Parameters
     ----------
     found : array
-        Features (k, 4).
+        Features (k, 6).
     seconds : array
         Seconds an edge (k,), all above 0.
     seed : int
         Draws the batches.
     rounds : int
         Passes over all samples.
+    degree : int
+        Of the polynomial, 0 to 4.
+    ridge : float
+        What the sum of squared weights, the constant one's excepted, counts beside the mean square of relative errors.
 
     Returns
     -------
@@ -172,9 +183,10 @@ def train(found: Any, seconds: Any, seed: int = 0, rounds: int = 200) -> Polynom
 
     Notes
     -----
-    Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). A sample is drawn as often as
-    its gradient is steep and its step shortened by as much, so that cheap edges, whose relative errors are steepest,
-    do not force tiny steps on all. Terms are products of Chebyshev polynomials, the same space in better coordinates.
+    Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). Small weights (`ridge`) let
+    features that go together share one. A sample is drawn as often as its gradient is steep and its step shortened by
+    as much, so that cheap edges, whose relative errors are steepest, do not force tiny steps on all. Terms are products
+    of Chebyshev polynomials, the same space in better coordinates.
 
     References
     ----------
@@ -189,36 +201,45 @@ def train(found: Any, seconds: Any, seed: int = 0, rounds: int = 200) -> Polynom
         raise InvalidValue(message("finite features and seconds above 0", f"{k} samples"))
     lowest, highest = found.min(0), found.max(0)
     unit = float(np.median(seconds))
-    rows = _terms(found, lowest, highest) / (seconds / unit)[:, None]  # their products with weights should be 1
-    steep = (rows**2).sum(1)
+    terms = _terms(found, lowest, highest, degree)
+    small = np.sqrt(ridge * k) * np.eye(terms.shape[1])[1:]  # the constant term is the first one
+    rows = np.concatenate([terms / (seconds / unit)[:, None], small])  # their products with weights should be `wanted`
+    wanted, steep = np.arange(len(rows)) < k, (rows**2).sum(1)
     random = np.random.default_rng(seed)
-    weights, motion, kept = np.zeros(len(_POWERS)), np.zeros(len(_POWERS)), np.zeros(len(_POWERS))
+    weights, motion, kept = np.zeros((3, terms.shape[1]))
     steps = rounds * -(-k // _BATCH)
-    drawn = random.choice(k, size=(steps, min(k, _BATCH)), p=steep / steep.sum())
+    drawn = random.choice(len(rows), size=(steps, min(k, _BATCH)), p=steep / steep.sum())
     for step, chosen in enumerate(drawn):
         batch = rows[chosen]
-        motion = _MOMENTUM * motion + ((1 - batch @ weights) / steep[chosen]) @ batch / len(chosen)
+        motion = _MOMENTUM * motion + ((wanted[chosen] - batch @ weights) / steep[chosen]) @ batch / len(chosen)
         weights = weights + _RATE * motion
         if 2 * step >= steps:  # the mean of the second half: what is left of the noise goes
             kept += weights / (steps - -(-steps // 2))
-    model = Polynomial(kept * unit, lowest, highest, np.array([seconds.min(), seconds.max()]))
+    model = Polynomial(kept * unit, lowest, highest, np.array([seconds.min(), seconds.max()]), degree=degree)
     return replace(model, error=model.rmsre(found, seconds))
 
 
-def _terms(found: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """Products of Chebyshev polynomials (k, 70), of features on -1 .. 1."""
-    low, high, at = (_logarithms(part) for part in (lowest, highest, np.clip(found, lowest, highest)))
+@cache
+def _powers(m: int, degree: int) -> np.ndarray:
+    """Of each term the power of each of m features, the constant term first (terms, m)."""
+    return np.array([p for p in product(range(degree + 1), repeat=m) if sum(p) <= degree])
+
+
+def _terms(found: np.ndarray, lowest: np.ndarray, highest: np.ndarray, degree: int) -> np.ndarray:
+    """Products of Chebyshev polynomials (k, terms), of features on -1 .. 1."""
+    scaled = np.array([lowest, highest, *np.minimum(np.maximum(found, lowest), highest)])
+    plain = _RATIOS[: scaled.shape[1]]
+    scaled = np.where(plain, scaled, np.log1p(np.where(plain, 0.0, scaled)))
+    low, high, at = scaled[0], scaled[1], scaled[2:]
     at = np.divide(2 * (at - low), high - low, out=np.ones_like(at), where=high > low) - 1
-    each = np.polynomial.chebyshev.chebvander(at, DEGREE)  # (k, 4, 5)
-    terms = each[:, 0, _POWERS[:, 0]]
-    for feature in range(1, len(NAMES)):
-        terms = terms * each[:, feature, _POWERS[:, feature]]
-    return terms
+    each = [np.ones_like(at), at]
+    while len(each) <= degree:
+        each.append(2 * at * each[-1] - each[-2])
+    chosen = _powers(scaled.shape[1], degree)
+    return np.array(each)[chosen, :, np.arange(scaled.shape[1])].prod(1).T  # (terms, m, k) -> (k, terms)
 
 
-def _logarithms(found: np.ndarray) -> np.ndarray:
-    """Mean and range of degrees span orders of magnitude; the rest does not."""
-    return np.concatenate([np.log1p(found[..., :2]), found[..., 2:]], axis=-1)
+_RATIOS = np.array([name in ("gini", "entropy") for name in NAMES])  # the others span orders of magnitude
 
 
 def link_seconds(links: Topology, bytes_per_edge: float, replicas: Any = None) -> np.ndarray:

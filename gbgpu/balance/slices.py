@@ -1,5 +1,7 @@
 """Shares of edges -> contiguous slices of a frontier (GUM, section III-C, algorithm 1, lines 9 to 21)."""
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,39 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
     cuts = np.where(wanted - prefix[before] < prefix[after] - wanted, before, after)
     cuts[wanted == prefix[-1]] = len(prefix) - 1  # entries without edges at the end go with the last share
     return np.stack([np.concatenate([[0], cuts[:-1]]), cuts], axis=1)
+
+
+def slices_of_groups(
+    sums: np.ndarray, share: np.ndarray, group: int, size: int, lengths: Callable[[int, int], np.ndarray]
+) -> list[tuple[int, int]]:
+    """The same where only sums of groups of entries are known, and lengths(lo, hi) of those that a cut falls into.
+
+    Parameters
+    ----------
+    sums : array of int
+        Edges before each group of `group` entries, and after the last (groups + 1,).
+    share : array of int
+        As `slices`.
+    group, size : int
+        Entries of a group, the last of which may have fewer, and of all.
+    lengths : function
+        The edges of entries lo .. hi - 1.
+
+    Returns
+    -------
+    list of (int, int)
+        Bounds lo, hi of each device.
+    """
+    wanted, cuts = np.cumsum(share), [0]
+    for edges, g in zip(wanted.tolist(), (np.searchsorted(sums, wanted) - 1).tolist(), strict=True):
+        if g < 0 or edges >= sums[-1]:
+            cuts.append(0 if g < 0 else size)
+            continue
+        inside = np.cumsum(lengths(group * g, min(group * (g + 1), size)), dtype=np.int64) + sums[g]
+        k = int(np.searchsorted(inside, edges))
+        before = inside[k - 1] if k else sums[g]
+        cuts.append(group * g + k + int(edges - before >= inside[k] - edges))
+    return list(pairwise([*cuts[:-1], size]))
 
 
 def ascending(prefix: Any) -> np.ndarray:

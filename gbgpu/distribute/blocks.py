@@ -73,7 +73,7 @@ class MatrixBlock:
         return made
 
     def part(self, lo: int, hi: int) -> "MatrixBlock":
-        """Rows lo .. hi - 1, lo a multiple of 64: views, with what is known of the rows as a whole scaled down."""
+        """Rows lo .. hi - 1: views, with what is known of the rows as a whole scaled down."""
         if (lo, hi) == (0, self.n):
             return self
         nnz = self.nnz * (hi - lo) // max(self.n, 1)

@@ -7,70 +7,97 @@ its own, and the host sees how long a round took. For GPUs see `sharing.py`.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..balance.arbiter import Arbiter, Decision, Policy
+from ..balance.arbiter import WORTH, Arbiter, Decision, Policy
 from ..balance.features import BINS, Tally
-from ..balance.models import costs
-from ..balance.slices import slices
+from ..balance.models import Polynomial, costs, traffic
+from ..balance.slices import slices, slices_of_groups
+from ..balance.steal_milp import solve_exact
 from ..balance.topology import Topology, shared
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.rowmap import RowMap, Task
-from ..errors import NotImplementedException, message
-from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Costs, Spec
+from ..distribute.rowmap import WORD, RowMap, Task
+from ..errors import InvalidValue, NotImplementedException, message
+from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Spec
 from ..trace import compiling, now
 from .context import Context
 
 _MOST = 256  # arbiters that a session keeps
 GROUPS = 11  # bits of the number of a group of rows
-CHUNK = 64  # places of a frontier, lists or rows, between which it may be cut
+CHUNK = 64  # places of a frontier, lists or rows, whose edges are summed
 OURS = Policy(fold=False, overhead=100e-6)  # small steps run on the caller's thread anyway
 
 
-def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.ndarray]:
-    """Of the frontier of each block, the rows of `held` that x has, the edges before each chunk and after the last."""
+class Frontier(NamedTuple):
+    """What decisions depend on of the frontier of a block: edges before each chunk of its places, and after the last;
+    and its tally."""
+
+    before: np.ndarray
+    tally: Tally
+
+
+def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[Frontier]:
+    """Of each block, the rows of `held` that x has; CPU devices only."""
     if x.form == "full":
-        return _whole.get(held) or _whole.setdefault(held, _tallied(session, x, held))
-    return _tallied(session, x, held)
+        pairs = zip(held.blocks, whole(held), strict=True)
+        return [Frontier(before_chunks(np, block), tally) for block, tally in pairs]
+    counted, turned = counting(session, x, held), by_columns(held)
+    arriving = None if turned is None else counting(session, x, turned)
+
+    def work(task: Task) -> Frontier:
+        b, room = task.block, -(-places(x.blocks[task.block]) // CHUNK)
+        found, into = counted(b, TALLY | TRACE, room + BINS), None
+        if arriving is not None:
+            into = _tally(arriving(b, TRACE, BINS))
+        return Frontier(np.append(found[1 : 1 + room], found[0]), _tally(found, into))
+
+    rows = session.known_count(x) or x.map.n
+    return session.device_set.over(x.map.tasks, work, rows * session.kernels.costs.row / x.map.p)
 
 
-_whole: WeakKeyDictionary[MatrixStore, list[np.ndarray]] = WeakKeyDictionary()
+def _tally(found: np.ndarray, into: Tally | None = None) -> Tally:
+    """Of what `frontier_edges` counts by TRACE."""
+    histogram = found[-BINS:]
+    return Tally(int(histogram.sum()), int(found[0]), histogram, into)
 
 
-def _tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.ndarray]:
-    counted = counting(session, x, held)
-
-    def tallied(task: Task) -> np.ndarray:
-        found = counted(task.block, TALLY, -(-places(x.blocks[task.block]) // CHUNK) + 1)
-        found[-1] = found[0]
-        return found[1:]
-
-    rows = x.map.n if x.form == "full" else session.known_count(x) or x.map.n
-    return session.over(x.map.tasks, tallied, rows * session.kernels.costs.row / x.map.p)
+def by_columns(matrix: MatrixStore) -> MatrixStore | None:
+    """What has the in-degrees of a square matrix: its transpose; None where they are the degrees, or nobody knows."""
+    found = None if matrix.symmetric else matrix.transposed
+    return found if found is not None and found.rowmap is matrix.rowmap else None
 
 
-def tally(session: Context, x: VectorStore, matrix: MatrixStore) -> list[Tally]:
-    """Of the frontier of each block, the rows of `matrix` that x has, what decisions depend on; CPU devices only."""
-    counted = counting(session, x, matrix)
-    found = (counted(b, TRACE, BINS) for b in range(len(x.blocks)))
-    return [Tally(int(one[1:].sum()), int(one[0]), one[1:]) for one in found]
+def whole(matrix: MatrixStore) -> list[Tally]:
+    """Of all rows of each block."""
+    stores = [one for one in (matrix, by_columns(matrix)) if one is not None]
+    of, found = _whole.get(matrix, (0, []))
+    if of != len(stores):
+        lengths = [[np.diff(block.indptr) for block in one.blocks] for one in stores]
+        found = [Tally.of(*each) for each in zip(*lengths, strict=True)]
+        _whole[matrix] = len(stores), found
+    return found
+
+
+_whole: WeakKeyDictionary[MatrixStore, tuple[int, list[Tally]]] = WeakKeyDictionary()  # with in-degrees, if 2
 
 
 def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: MatrixStore) -> list[Tally]:
-    """The same for the rows that a mask lets through."""
+    """Of each block, the rows that a mask lets through."""
+    if not mask:
+        return whole(matrix)
     allowed = []
     for b, block in enumerate(matrix.blocks):
-        words, flags = mask[b] if mask else (None, 0)
-        if words is not None:
-            words = ~words if flags & COMPLEMENT else words.copy()
-            if block.n & 63:
-                words[-1] &= (1 << (block.n & 63)) - 1
+        words, flags = mask[b]
+        words = ~words if flags & COMPLEMENT else words.copy()
+        if block.n & 63:
+            words[-1] &= (1 << (block.n & 63)) - 1
         allowed.append(VectorBlock(block.n, None, 0, words))
-    form = "bitmap" if mask else "full"
-    return tally(session, VectorStore(matrix.rowmap, matrix.dtype, form, True, allowed), matrix)
+    rows = VectorStore(matrix.rowmap, matrix.dtype, "bitmap", True, allowed)
+    return [one.tally for one in tallied(session, rows, matrix)]
 
 
 def grouping(map: RowMap) -> tuple[int, int]:
@@ -109,63 +136,110 @@ class Assigner:
 
     def __init__(self, session: Context, policy: Policy, links: Topology):
         self.session, self.policy, self.links = session, policy, links
+        self.near = bool((links.bandwidth == np.inf).all())  # one memory: links bear anything
+        if policy.solver == "scip":
+            solve_exact(np.ones((links.n, links.n)), [1] * links.n)  # loaded before a round waits for it
         self.arbiters: dict[tuple[str, Spec], Arbiter] = {}
         self.under_way: tuple[Arbiter, Decision, float] | None = None  # and when it began
         self._kept: WeakKeyDictionary[MatrixStore, tuple[bytes, list[Task]]] = WeakKeyDictionary()
+        self._edges: WeakKeyDictionary[MatrixStore, tuple[Sequence[Tally], np.ndarray]] = WeakKeyDictionary()
 
     def cares(self, edges: float) -> bool:
         """Whether a push of about so many edges may be worth a decision."""
         return edges * self.session.kernels.costs.push_edge >= self.policy.overhead
 
-    def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Sequence[Task]:
+    def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[Frontier] | None) -> Sequence[Task]:
         """Tasks of a push: entries of the blocks of a listed frontier, else rows."""
         if found is None:
             return x.map.tasks
         given = self.session.kernels.costs
-        edge = given.push_first if spec.op.monoid.is_any else given.push_edge
-        decision = self._decided(("push", spec), [edge] * x.map.p, [int(one[-1]) for one in found], matrix)
+        flat = given.push_first if spec.op.monoid.is_any else given.push_edge
+        loads = [one.tally.edges for one in found]
+        decision = self._decided("push", spec, matrix, loads, flat, lambda: [one.tally for one in found])
         if decision is None or decision.shares is None:
             return x.map.tasks
-        return as_tasks(decision, found, [places(block) for block in x.blocks])
+
+        def lengths(b: int, lo: int, hi: int) -> np.ndarray:
+            indptr, block = matrix.blocks[b].indptr, x.blocks[b]
+            if block.slots is not None:
+                rows = block.slots[lo:hi]
+                return indptr[rows + 1] - indptr[rows]
+            found = np.diff(indptr[lo : hi + 1])
+            return found if block.words is None else found * bits_of(block.words[lo // WORD :], hi - lo)
+
+        return as_tasks(decision, [one.before for one in found], [places(block) for block in x.blocks], lengths)
 
     def pull(
-        self, spec: Spec, map: RowMap, matrix: MatrixStore, probed: tuple[list[int], float] | None
+        self,
+        spec: Spec,
+        map: RowMap,
+        matrix: MatrixStore,
+        probed: tuple[list[int], float] | None,
+        mask: list[tuple[Any, int]] | None,
     ) -> Sequence[Task]:
         """Tasks of a pull. `probed`: rows of each block that are looked at, and entries of each, as a guess; None: all
-        rows and entries."""
-        given, kind = self.session.kernels.costs, ("pull", spec)
-        if probed is not None:
-            rows, length = probed
-            decision = self._decided(kind, [given.row + length * given.pull_edge] * map.p, rows, matrix)
-            if decision is None or decision.shares is None:
-                return map.tasks
-            return as_tasks(decision, [_evenly(n, size) for n, size in zip(rows, map.rows, strict=True)], map.rows)
-        decision = self._decided(kind, pull_seconds_each(given, map, matrix), matrix.lengths, matrix)
+        rows and entries. `mask`: its bits and flags, of each block."""
+        loads, length = probed or (matrix.lengths, 1.0)
+        if probed and mask is None:  # the statement's mask comes after its pull, which looks at all rows
+            loads = map.rows
+        row = self.session.kernels.costs.row if probed else 0.0
+        flat = self.session.kernels.costs.pull_edge
+        decision = self._decided("pull", spec, matrix, loads, flat, lambda: whole(matrix), row, length)
         if decision is None or decision.shares is None:
             return map.tasks
+        if probed:
+            looked: list[np.ndarray] = [np.ones(n, np.uint8) for n in map.rows]
+            if mask:
+                pairs = zip(mask, map.rows, strict=True)
+                looked = [bits_of(words, n) ^ (flags & COMPLEMENT != 0) for (words, flags), n in pairs]
+            sums = (np.add.reduceat(one, np.arange(0, len(one), CHUNK), dtype=np.int64) for one in looked)
+            before = [np.concatenate([[0], np.cumsum(one)]) for one in sums]
+            return as_tasks(decision, before, map.rows, lambda b, lo, hi: looked[b][lo:hi])
         cut = decision.shares.edges.tobytes()
         kept = self._kept.get(matrix)
         if kept is None or kept[0] != cut:
             before = [before_chunks(np, block) for block in matrix.blocks]
-            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows)
+            lengths = lambda b, lo, hi: np.diff(matrix.blocks[b].indptr[lo : hi + 1])  # noqa: E731
+            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows, lengths)
         return kept[1]
 
     def _decided(
-        self, kind: tuple[str, Spec], edge_seconds: list[float], loads: Sequence[int], matrix: MatrixStore
+        self,
+        direction: str,
+        spec: Spec,
+        matrix: MatrixStore,
+        loads: Sequence[int],
+        flat: float,
+        tallies: Callable[[], Sequence[Tally]],
+        row: float = 0.0,
+        length: float = 1.0,
     ) -> Decision | None:
-        """None where nothing can be gained, by a glance."""
-        spent = [each * load for each, load in zip(edge_seconds, loads, strict=True)]
-        policy = self.policy
-        if max(spent) - sum(spent) / len(spent) < policy.overhead and not policy.fold:
+        """Who computes a round; None where nothing can be gained, at a glance by flat costs: features take longer than
+        the rounds that are not looked at more closely. loads: edges, or rows of `length` edges that take `row` seconds
+        besides."""
+        policy, most = self.policy, max(loads) * (row + length * flat)
+        mean = sum(loads) / len(loads) * (row + length * flat)
+        learnt = policy.costs == "learnt" and WORTH * most >= policy.overhead
+        if most - mean < policy.overhead and not policy.fold and not learnt:
             return None
-        arbiter = self.arbiters.get(kind)
-        width = matrix.entry_bytes
-        if arbiter is None:
-            arbiter = self._made(kind, float(width))
+        arbiter = self.arbiters.get((direction, spec)) or self._made((direction, spec), float(matrix.entry_bytes))
         start = now()
-        decision = arbiter.decide(costs(edge_seconds, self.links, width), np.array(loads))
+        edge = self._learnt(direction, matrix, tallies()) if policy.costs == "learnt" else np.full(len(loads), flat)
+        found, width = row + length * edge, length * matrix.entry_bytes
+        limits = None if self.near else traffic(self.links, width)
+        decision = arbiter.decide(costs(found, self.links, width), np.array(loads), limits)
         self.under_way = arbiter, decision, now() if decision.action == "leave" else start
         return decision
+
+    def _learnt(self, direction: str, matrix: MatrixStore, tallies: Sequence[Tally]) -> np.ndarray:
+        """Seconds an edge of each block, by the shipped model; of whole blocks they are kept."""
+        kept = self._edges.get(matrix)
+        if kept is not None and kept[0] is tallies:
+            return kept[1]
+        found = _model(direction)(tallies)
+        if direction == "pull":
+            self._edges[matrix] = tallies, found
+        return found
 
     def _made(self, kind: tuple[str, Spec], width: float) -> Arbiter:
         if len(self.arbiters) >= _MOST:  # each anonymous function makes products of its own
@@ -184,10 +258,9 @@ class Assigner:
         return arbiter.observe(decision, max(spent - apart, 0.0), learn=not apart)
 
 
-def pull_seconds_each(given: Costs, map: RowMap, matrix: MatrixStore) -> list[float]:
-    """Predicted seconds of each entry of each block, in a pull that looks at all of them."""
-    pairs = zip(map.rows, matrix.lengths, strict=True)
-    return [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in pairs]
+@cache
+def _model(direction: str) -> Polynomial:
+    return Polynomial.load(f"cpu-{direction}")
 
 
 def before_chunks(xp: Any, block: MatrixBlock) -> Any:
@@ -195,22 +268,33 @@ def before_chunks(xp: Any, block: MatrixBlock) -> Any:
     return xp.concatenate([block.indptr[:-1:CHUNK], block.indptr[-1:]]).astype(np.int64)
 
 
-def _evenly(count: int, rows: int) -> np.ndarray:
-    """So many rows among those of a block, before each of its chunks and after the last."""
-    chunks = -(-rows // CHUNK)
-    return count * np.arange(chunks + 1) // max(chunks, 1)
+def bits_of(words: np.ndarray, n: int) -> np.ndarray:
+    """The first n bits of words, each as a byte."""
+    return np.unpackbits(words[: -(-n // WORD)].view(np.uint8), count=n, bitorder="little")
 
 
-def as_tasks(decision: Decision, before: list[np.ndarray], sizes: Sequence[int]) -> list[Task]:
-    """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each."""
+def as_tasks(
+    decision: Decision,
+    before: list[np.ndarray],
+    sizes: Sequence[int],
+    weights: Callable[[int, int, int], np.ndarray] | None = None,
+) -> list[Task]:
+    """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each.
+
+    before: edges of each block before each chunk of its places, and after the last one. weights(b, lo, hi): edges of
+    places of block b; without it blocks are cut between chunks.
+    """
     assert decision.shares is not None
     own, others = [], []
-    for b, (edges, starts, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
-        bounds = CHUNK * slices(starts, edges) if edges.any() and edges[b] < starts[-1] else None
-        if bounds is None:
+    for b, (edges, sums, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
+        if edges[b] == edges.sum():
             own.append(Task(b, b, 0, size))
             continue
-        for d, (lo, hi) in enumerate(np.minimum(bounds, size).tolist()):
+        if weights is None:
+            bounds = np.minimum(CHUNK * slices(sums, edges), size).tolist()
+        else:
+            bounds = slices_of_groups(sums, edges, CHUNK, size, partial(weights, b))
+        for d, (lo, hi) in enumerate(bounds):
             if d == b:
                 own.append(Task(b, b, lo, hi) if lo < hi else Task(b, b, 0, 0))
             elif lo < hi:
@@ -227,4 +311,8 @@ def chosen(session: Context, balance: Any) -> Assigner | None:
         raise NotImplementedException(message("devices of one process for a policy of one's own", repr(session)))
     if balance == "off" or not here or len(session.devices) == 1:
         return None
-    return Assigner(session, OURS if balance == "auto" else balance, shared(len(session.devices)))
+    policy, n = OURS if balance == "auto" else balance, len(session.devices)
+    links = policy.links or session.simulated or shared(n)
+    if links.n != n:
+        raise InvalidValue(message(f"links of {n} devices in a policy", links.n))
+    return Assigner(session, policy, links)

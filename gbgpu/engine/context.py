@@ -22,6 +22,7 @@ class Context(Protocol):
     """Devices, what they share, and what handles hold."""
 
     device_set: DeviceSet
+    simulated: Any  # of a "sim:" session, the balance.Topology that its devices stand for; else None
     devices: Sequence[Device]
     at: int  # the number of the first device of this process
     ranks: Ranks | None  # the processes of the session, if there are several

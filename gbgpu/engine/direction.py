@@ -281,7 +281,7 @@ def frontier_edges(
     store: MatrixStore,
     turned: bool,
     settled: Callable[[int], bool] = lambda edges: False,
-) -> tuple[int, list[np.ndarray] | None]:
+) -> tuple[int, list[Any] | None]:
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
     the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
     of each block before groups of rows and after the last one, where somebody decides by them."""
@@ -301,7 +301,7 @@ def frontier_edges(
         return mean, None
     if tells:
         tallies = session.aside(_counting(held, x.map), lambda: tallied(session, x, held), lambda: None)
-        return mean if tallies is None else sum(int(one[-1]) for one in tallies), tallies
+        return mean if tallies is None else sum(one.tally.edges for one in tallies), tallies
     if not seen and settled(MORE * mean):
         return mean, None
     edges, each = counted_edges(session, x, count, held, seen, matters)

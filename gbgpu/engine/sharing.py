@@ -29,10 +29,10 @@ from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.rowmap import WORD, RowMap, Task, in_words
 from ..errors import in_room
-from ..kernels.interface import Spec, reads, sums_whole_rows
+from ..kernels.interface import Costs, Spec, reads, sums_whole_rows
 from ..modes import Changed
 from ..trace import beside
-from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
+from .assign import CHUNK, as_tasks, before_chunks, counting, grouping
 from .context import Context
 from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, Trial, of_hubs, slices
 from .hubs import hubs
@@ -414,6 +414,12 @@ class Sharing:
 def _stolen(shares: Shares, plain: float, cost: float) -> Decision:
     everyone = tuple(range(len(shares.edges)))
     return Decision(1, "steal", everyone, shares, shares.seconds, plain, shares.seconds + cost, cost)
+
+
+def pull_seconds_each(given: Costs, map: RowMap, matrix: MatrixStore) -> list[float]:
+    """Predicted seconds of each entry of each block, in a pull that looks at all of them."""
+    pairs = zip(map.rows, matrix.lengths, strict=True)
+    return [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in pairs]
 
 
 def movable(map: RowMap) -> bool:

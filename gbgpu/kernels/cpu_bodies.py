@@ -247,6 +247,22 @@ BODIES = {
         top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
     out_count[0] = top
 """,
+    "move_bits": """
+    last = (begin + n - 1) >> 6
+    for w in range(at >> 6, (at + n + 63) >> 6):
+        first, word = w << 6, np.int64(0)
+        place = begin + first - at
+        q, s = place >> 6, place & 63
+        if q >= 0:
+            word = np.int64(np.uint64(words[q]) >> np.uint64(s))
+        if s != 0 and q < last:
+            word |= words[q + 1] << (64 - s)
+        if first < at:
+            word &= -1 << (at - first)
+        if at + n - first < 64:
+            word &= ~(-1 << (at + n - first))
+        out_words[w] |= word
+""",
     "between": """
     top = 0
     for q in range(count[0]):

@@ -11,10 +11,7 @@ BRIEF = 8  # mean entries of rows so short that what each decides is not foresee
 
 COUNT_DEGREE = """
 def count_degree(out, degree):
-    digits, rest = 0, degree
-    while rest:
-        digits, rest = digits + 1, rest >> 1
-    out[len(out) - 64 + digits] += 1
+    out[len(out) - 64 + digits(degree)] += 1
 """
 
 # Terms of a row of pull where x is a bitmap.

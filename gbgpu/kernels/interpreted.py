@@ -49,7 +49,7 @@ def _sort(items: np.ndarray, first: int, end: int) -> None:
 
 # What the language has beside Python, and one of its functions in a quicker form.
 _KNOWN = {"popcount": _popcount, "lowest": _lowest, "fetch": lambda array, at: None, "math": _NumpyMath}
-_KNOWN |= {"word_of": word_of}
+_KNOWN |= {"word_of": word_of, "digits": lambda word: int(word).bit_length()}
 _BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
 
 

@@ -447,6 +447,11 @@ class Expressions:
     def _call_lowest(self, word: ast.expr) -> Value:
         return self._counted("llvm.cttz.i64", word, ", i1 true")
 
+    def _call_digits(self, word: ast.expr) -> Value:
+        """Binary digits of a word, 0 of 0."""
+        leading = self._counted("llvm.ctlz.i64", word, ", i1 false")
+        return Value(INT, self._let(f"sub i64 64, {leading.text}"))
+
     def _counted(self, function: str, word: ast.expr, more: str) -> Value:
         text = self._index(self._expression(word))
         self._declare(f"i64 @{function}(i64{', i1' if more else ''})")

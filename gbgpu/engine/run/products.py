@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...device.base import Device, address
+from ...device.base import address
 from ...device.remote import AWAY
 from ...distribute import needs
-from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.halo import Halo, Near, halo, near
 from ...distribute.rowmap import RowMap, Task
 from ...distribute.transport import own_first
@@ -19,7 +19,7 @@ from ...kernels.interface import Spec
 from ...semiring._algebra import Monoid
 from ...semiring._types import INT64
 from ...trace import counters
-from ..assign import tally, tally_masked
+from ..assign import tallied, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
 from ..near import exchanged, near_values, near_vector
@@ -240,7 +240,8 @@ class Products(Delegates):
         if product.heads is not None:
             matrix = matrix.apart.normal
         elif session.assigner is not None and outer.p > 1:
-            tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
+            bits = self.registers[mask] if mask else None
+            tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"), bits)
         elif session.sharing is not None and gathered and not mask:
             agreed = session.sharing.of(spec, outer, matrix, own)
             if agreed is not None:
@@ -255,11 +256,13 @@ class Products(Delegates):
             block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
             if shared is not None:
                 block = block.part(task.lo, task.hi) if rows_of is None else rows_of[task]
-                mwords, row0 = mwords[task.lo >> 6 :] if mask else mwords, row0 + task.lo
+                mwords, row0 = self.bits_from(device, mwords, task) if mask else mwords, row0 + task.lo
             if shared is None or rows_of is not None and task.device != b:
                 vals, words, count = self.fresh_bitmap(block.n, task.device, spec.out, spec.iso)
             else:
                 (vals, words), count = _rows(shared[b], task, stride), device.zeros(1, np.int64)
+                if rows_of is None:  # a word may have rows of two tasks
+                    words = device.empty((block.n + 63) >> 6, np.int64)
             x = source[b if own else task.device] if gathered else source.blocks[b]
             out = vals, words, count
             self.pull_block(task.device, product, block, x, (mwords, flags), (row0, users), out, fixed)
@@ -268,12 +271,13 @@ class Products(Delegates):
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
         done = self.over(tasks, work)
-        return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full))
+        return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full, rows_of is None))
 
     def _joined(
-        self, map: RowMap, tasks: Sequence[Task], shared: list[tuple], parts: list[VectorBlock], full: bool
+        self, map: RowMap, tasks: Sequence[Task], shared: list[tuple], parts: list[VectorBlock], full: bool, cut: bool
     ) -> list[VectorBlock]:
-        """Blocks whose rows several tasks have made: what lies elsewhere is brought, and entries are added up."""
+        """Blocks whose rows several tasks have made: what lies elsewhere is brought, and entries are added up. `cut`:
+        rows may begin inside a word, and presence words are each task's own."""
         session = self.session
         plus = Spec(op=Monoid.registry["plus"][INT64], b=INT64)
 
@@ -289,10 +293,15 @@ class Products(Delegates):
             for i, (task, part) in enumerate(mine):
                 into = _rows(shared[b], task, part.stride)
                 pairs = [(part.count, counts[i : i + 1]), (part.vals, into[0]), (part.words, into[1])]
-                apart = task.device != me and part.n and address(part.vals) != address(into[0])
+                apart = not cut and task.device != me and part.n and address(part.vals) != address(into[0])
                 pairs = [pair for pair in pairs[: 3 if apart else 1] if pair[0] is not None]
                 transfers += [needs.Transfer(task.device, me, *pair) for pair in pairs]
             session.carry(me, transfers)
+            if cut and not full:
+                device.clear(words)
+                for task, part in mine:
+                    device.reach(part.words)
+                    self.kernel("move_bits", Spec())(part.n, part.words, 0, task.lo, words)
             if not full:
                 given = len(mine), unused.words, counts, 1, unused.words, k.XFULL
                 self.kernel("reduce", plus)(*given, count, unused.scratch)
@@ -335,7 +344,7 @@ class Products(Delegates):
             if dealt is not None:
                 block, x = dealt.hand(task, source)
             elif tasks is not inner.tasks:
-                block, x, row0 = _part(device, block, x, task, row0)
+                block, x, row0 = self.part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
             if w is not None and mwords is space.words:
@@ -359,7 +368,7 @@ class Products(Delegates):
                 kernel(block.n, *given, present, flags, *block.csr, *ids, *rows, *mine, *into, **more)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
-            session.watched.tallies = tally(session, source, matrix)
+            session.watched.tallies = [one.tally for one in tallied(session, source, matrix)]
         if w is not None:
             run = partial(session.over, tasks, work, self.registers["seconds"], whole=True)
             run() if session.kernels.uncut(kernel) else held(run)  # it happens, or it does not
@@ -474,15 +483,3 @@ def _rows(shared: tuple[Any, Any, Any], task: Task, stride: int) -> tuple[Any, A
     """Values and presence words of the rows of a task."""
     vals, words, _ = shared
     return vals[task.lo : task.hi] if stride else vals, words[task.lo >> 6 : (task.hi + 63) >> 6]
-
-
-def _part(
-    device: Device, block: MatrixBlock, x: VectorBlock, task: Task, row0: int
-) -> tuple[MatrixBlock, VectorBlock, int]:
-    """The part of a block and of its frontier that a task is for: places of a list, else rows."""
-    lo, hi = task.lo, task.hi
-    if x.slots is not None:
-        vals = x.vals[lo:hi] if x.stride else x.vals
-        return block, VectorBlock(x.n, vals, x.stride, None, x.slots[lo:hi], device.full(1, hi - lo, np.int64)), row0
-    words = None if x.words is None else x.words[lo >> 6 : (hi + 63) >> 6]
-    return block.part(lo, hi), VectorBlock(hi - lo, x.vals[lo:hi] if x.stride else x.vals, x.stride, words), row0 + lo

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...device.base import Device
-from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.needs import Dense
-from ...distribute.rowmap import RowMap
+from ...distribute.rowmap import WORD, RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
@@ -66,6 +66,27 @@ class Steps(Runner):
     def words(self, words: Any, b: int) -> Any:
         """Presence words, or a dummy where every row is present."""
         return self.session.placeholders(b).words if words is None else words
+
+    def part(
+        self, device: Device, block: MatrixBlock, x: VectorBlock, task: Task, row0: int
+    ) -> tuple[MatrixBlock, VectorBlock, int]:
+        """The part of a block and of its frontier that a task is for: places of a list, else rows."""
+        lo, hi = task.lo, task.hi
+        vals = x.vals[lo:hi] if x.stride else x.vals
+        if x.slots is not None:
+            count = device.full(1, hi - lo, np.int64)
+            return block, VectorBlock(x.n, vals, x.stride, None, x.slots[lo:hi], count), row0
+        words = None if x.words is None else self.bits_from(device, x.words, task)
+        return block.part(lo, hi), VectorBlock(hi - lo, vals, x.stride, words), row0 + lo
+
+    def bits_from(self, device: Device, words: Any, task: Task) -> Any:
+        """The bits of a task's rows, from the first bit on."""
+        lo, n = task.lo, task.hi - task.lo
+        if not lo % WORD:
+            return words[lo // WORD : -(-task.hi // WORD)]
+        found = device.zeros(-(-n // WORD), np.int64)
+        self.kernel("move_bits", Spec())(n, words, lo, 0, found)
+        return found
 
     def store(self, blocks: list[VectorBlock]) -> VectorStore:
         """What the step in hand fills, of these blocks."""
