@@ -58,6 +58,7 @@ class DeviceLoop(Capturing):
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self.left = False  # a captured round
+        self.stated: set[tuple[bool, ...]] = set()  # what guarded the beginnings of rounds by statements
         self.rests: Captured | None = None  # a captured round of this loop alone, which goes on
         self.worth: float = inf  # the rounds from which on the capture that is under way was worth it
         # Whether what began then is to let others have the session: not where this thread holds it for longer.
@@ -84,6 +85,17 @@ class DeviceLoop(Capturing):
 
     def advance(self) -> bool:
         self.session.check()  # others may have ended it
+        gone = self._advanced()
+        if not gone:
+            self.stated.add(self._guards)
+        return gone
+
+    @property
+    def _guards(self) -> tuple[bool, ...]:
+        """What guards the beginning of the next round."""
+        return tuple(holds for _, holds in round_of(self.loop)[1])
+
+    def _advanced(self) -> bool:
         if self.rests is not None:
             return self._rested(self.rests)
         if self.left:  # what left off a captured round wants another one than it, by statements at first
@@ -113,6 +125,8 @@ class DeviceLoop(Capturing):
             self.alike, self.plans = 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
+            return False
+        if self._guards not in self.stated:  # what it needs of matrices is made by statements
             return False
         return not self._gone_solo(due=True) and self._gone()
 
