@@ -24,6 +24,7 @@ import statements
 from conftest import present
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
 from test_loops import KINDS, agree, certain, numbers
 
 import algos
@@ -1818,3 +1819,27 @@ def test_a_matrix_without_content_that_no_round_reads(machine, clear):
             q << q.select("<", 9)
             it.until(t == 7)
         assert (it.rounds, c.nvals, q.to_dict()) == (50, 60, {0: 1}), it.how
+
+
+def test_rounds_of_each_guard_run_as_statements_before_one_is_captured(machine):
+    """The second kind pulls, for which the matrix is to lie by columns."""
+    n, rng = 3000, np.random.default_rng(4)
+    rows, cols = rng.integers(0, n, (2, 12 * n))
+    A = gb.Matrix.from_coo(rows, cols, rng.integers(1, 9, 12 * n), "FP64", nrows=n, ncols=n, dup_op=binary.min)
+    expected = dijkstra(A.to_scipy_sparse(), indices=0)
+    for _ in range(2):
+        d, t, near = (gb.Vector("FP64", n) for _ in range(3))
+        d[:] = 1e9
+        d[0], near[0] = 0, 0
+        with gb.loop(400) as it:
+            with it.when(near.nvals > n // 8):
+                t << min_plus(d @ A)
+            with it.when(near.nvals <= n // 8):
+                t << min_plus(near @ A)
+            near << binary.minus(t & d)
+            near << gb.select.valuelt(near, 0)
+            near << binary.second(near & t)
+            d(binary.min) << t
+            it.until(near.nvals == 0)
+        np.testing.assert_allclose(d.to_dense(), expected)
+        assert it.converged and "failed" not in it.how
