@@ -2,7 +2,6 @@
 by side. So the loops and the choices of a single source, push or pull, serve them all."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -14,17 +13,17 @@ def batches(A: Matrix, sources: np.ndarray, entries: int) -> Iterator[tuple[Matr
     of all; the copies are the same each time, and in later calls."""
     n = A.nrows
     k = int(min(len(sources), max(entries // (A.nvals + n + 1), 1)))
-    copies = A if k < 2 else settings.session().derived(A, ("copies", k), partial(_copied, A, k))
+    copies = A if k < 2 else settings.session().derived(A, _copied, k)
     for first in range(0, len(sources), max(k, 1)):
         some = sources[first : first + k]
         yield copies, some + n * np.arange(len(some))
 
 
 def _copied(A: Matrix, k: int) -> Matrix:
-    session, made = settings.session(), beside(A, k)
-    if session.known_symmetric(A):
-        session.declare_symmetric(made)
-    return made
+    copies = beside(A, k)
+    if settings.session().known_symmetric(A):
+        copies.ss.declare_symmetric()
+    return copies
 
 
 def beside(A: Matrix, k: int) -> Matrix:

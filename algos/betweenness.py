@@ -73,8 +73,7 @@ def betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = (directed is None or is_copied(A, 2)) and has_symmetric_pattern(A, n)
-    directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
+    A, directed = prepared(A, directed)
     sums = flat(n, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
         _, s, t, how = dependencies(copies, seeds)
@@ -123,8 +122,7 @@ def edge_betweenness(
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
-    symmetric = (directed is None or is_copied(A, 2)) and has_symmetric_pattern(A, n)
-    directed, A = directed if directed is not None else not symmetric, pattern(A, symmetric)
+    A, directed = prepared(A, directed)
     E = Matrix(float, n, n, name="E")
     E(A.S) << 0.0
     for copies, seeds in batches(A, chosen, ENTRIES):
@@ -136,36 +134,39 @@ def edge_betweenness(
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
 
-def is_copied(A: Matrix, times: int = 1) -> bool:
-    """Whether so many copies of a graph go at once."""
-    return (A.nvals + A.nrows + 1) * times <= ENTRIES
+def has_room(A: Matrix, copies: int = 1) -> bool:
+    """Whether so many copies of a graph have at most ENTRIES entries."""
+    return (A.nvals + A.nrows + 1) * copies <= ENTRIES
 
 
-def pattern(A: Matrix, symmetric: bool) -> Matrix:
-    """The same arcs, told to be symmetric, of a graph that is copied."""
-    if not (symmetric and is_copied(A, 2)):
-        return A
-    session = settings.session()
+def prepared(A: Matrix, directed: bool | None) -> tuple[Matrix, bool]:
+    """(a matrix of the same arcs, whether the graph is directed).
 
-    def made() -> Matrix:
-        found = unary.one(A).new(dtype=bool, name=A.name)
-        session.declare_symmetric(found)
-        return found
+    A graph with the reverse of every arc is declared symmetric if searches take copies of it: these need no transpose.
+    """
+    copied = has_room(A, 2)
+    symmetric = (directed is None or copied) and has_symmetric_pattern(A, A.nrows)
+    if symmetric and copied:
+        A = settings.session().derived(A, _symmetric_pattern)
+    return A, not symmetric if directed is None else directed
 
-    found: Matrix = session.derived(A, "pattern", made)
-    return found
+
+def _symmetric_pattern(A: Matrix) -> Matrix:
+    pattern = unary.one(A).new(dtype=bool, name=A.name)
+    pattern.ss.declare_symmetric()
+    return pattern
 
 
 class Counting(NamedTuple):
     """How paths are counted: as numbers, or by their logarithms, where there are more than FP64 can hold."""
 
-    first: Semiring  # sums of a frontier over arcs
-    second: Semiring  # the same from the heads of arcs
-    both: Semiring
+    first: Semiring  # of q @ A: what arrives at the heads of arcs
+    second: Semiring  # of A @ w: what arrives at their tails
+    both: Semiring  # of S @ W.T: s of an arc's tail times w of its head
     plus: Any
     times: Any
     inverse: Any
-    value: Any  # the expression of the numbers
+    value: Any  # gives the numbers themselves
     one: float
     zero: float
 
@@ -174,12 +175,14 @@ NUMBERS = Counting(
     *(each[float] for each in (plus_first, plus_second, plus_times)),
     *(binary.plus, binary.times, unary.minv, lambda x: x, 1.0, 0.0),
 )
-AS_LOGARITHMS = binary.first, binary.second, binary.plus
 LOGARITHMS = Counting(
-    *(Semiring.register_anonymous(monoid.numpy.logaddexp, each)[float] for each in AS_LOGARITHMS),
+    *(
+        Semiring.register_anonymous(monoid.numpy.logaddexp, multiply)[float]
+        for multiply in (binary.first, binary.second, binary.plus)
+    ),
     *(binary.numpy.logaddexp, binary.plus, unary.ainv, unary.exp, 0.0, -math.inf),
 )
-LEVELS = 64  # whose vertices are listed at a time: each time all vertices are looked at
+LEVELS = 64  # levels whose vertices one list has; to make a list, all vertices are looked at
 MOST = 2.0**1000  # paths to a vertex, as numbers: their inverses keep all bits
 
 
@@ -210,7 +213,7 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
 def by_levels(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
     """Add to `t` from `depth` on, each level by a look at all vertices."""
     here, w = Vector(int, t.size, name="here"), Vector(float, t.size, name="w")
-    hint = {"direction": "pull"} if is_copied(A) and not rounds_are_cheap() else {}  # less than a choice would take
+    hint = {"direction": "pull"} if has_room(A) and not rounds_are_cheap() else {}  # a choice would take longer
     here << select.valueeq(level, depth)
     with loop() as it:
         w(here.S, replace) << how.plus(t & inverse)

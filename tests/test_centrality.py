@@ -130,10 +130,13 @@ def test_bad_sources(first, sources, error, text):
 def test_copies_of_a_graph_are_kept_with_its_content(devices):
     A, session = matrix(PARTS["cycle"]), gb.settings.session()
     first = algos.betweenness(A, [0, 1, 2])
-    kept = [one for made in session.made_of.values() for one in made.values()]
+    kept = [one for made in session.made_of.values() for _, one in made.values()]
     assert kept and first.isclose(algos.betweenness(A, [0, 1, 2]))
-    again = [one for made in session.made_of.values() for one in made.values()]
+    again = [one for made in session.made_of.values() for _, one in made.values()]
     assert [id(one) for one in again] == [id(one) for one in kept]
+    for sources in ([0, 1], [0, 1, 2, 3]):  # other numbers of copies take the place of these
+        algos.betweenness(A, sources)
+        assert sum(map(len, session.made_of.values())) == len(kept)
     del kept, again
     A[0, 3] = True
     arcs = [*PARTS["cycle"][1], (0, 3)]

@@ -98,7 +98,7 @@ class Session(Statements):
         self.loops, self.replicas = CapturedLoops(), Replicas(self, replicas)
         self.folds = folds(balance)
         self.folding, self.programs = folding_of(self), Programs(self)
-        self.made_of: WeakKeyDictionary[Any, dict] = WeakKeyDictionary()  # by content of a matrix (`derived`)
+        self.made_of: WeakKeyDictionary[Any, dict] = WeakKeyDictionary()  # see `derived`
         for device in self.devices:
             if device.kind == "cuda":
                 device.relieve = WeakMethod(self._relieved)

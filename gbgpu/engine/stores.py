@@ -45,7 +45,7 @@ R = TypeVar("R")
 class Stores(Reading):
     """The content of handles on the devices of a session."""
 
-    made_of: Any  # by the content of matrices, what was made of each: `derived`
+    made_of: Any  # by the content of matrices, what `derived` made of each
 
     def host_of(self, array: Any) -> np.ndarray:
         """A copy on the host of an array of any library that lies on a GPU, whatever devices the session has."""
@@ -303,12 +303,14 @@ class Stores(Reading):
             self.oriented(matrix, True)
         return bool(store.symmetric)
 
-    def derived(self, matrix: Any, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What was made of a matrix, for a key: kept as long as the matrix has this content, and there is memory."""
+    def derived(self, matrix: Any, make: Callable[..., Any], *given: Hashable) -> Any:
+        """make(matrix, *given), cached as long as the matrix has this content and there is memory. Of each function the
+        last result is cached, so that a matrix does not collect results."""
         made = self.made_of.setdefault(self.matrix_store(matrix), {})
-        if key not in made:
-            made[key] = make()
-        return made[key]
+        found = made.get(make)
+        if found is None or found[0] != given:
+            found = made[make] = given, make(matrix, *given)
+        return found[1]
 
     def known_equal(self, one: Any, two: Any) -> bool | None:
         """Whether two handles of one shape have equal content, if that needs no comparison; NaN equals nothing."""
