@@ -460,7 +460,10 @@ def test_functions_of_the_rows_of_each_device(devices, dtype):
         A << A.ss.map_rows(lambda x: x + 1)
     assert np.array_equal(A.to_coo()[2].reshape(-1, 6), a[rows] + 2)
     some = gb.Matrix.from_coo([0], [1], nrows=150, ncols=6)
-    for wrong, given in ((A, (lambda x: x[:, :2],)), (A, (ahead, ones)), (some, (lambda x: x,))):
+    assert ones.ss.map_rows(lambda x, y: x + y, ones.T.new().T).reduce_scalar().new().value == 3600
+    for wrong, given in (
+        (A, (lambda x: x[:, :2],)), (A, (lambda x: x.tolist(),)), (A, (ahead, ones)), (some, (lambda x: x,))
+    ):  # fmt: skip
         with pytest.raises(gb.exceptions.InvalidValue):
             wrong.ss.map_rows(*given)
     with pytest.raises(TypeError):

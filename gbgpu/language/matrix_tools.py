@@ -197,10 +197,10 @@ class MatrixTools(ObjectTools):
         return scanned_rows(self._parent, op, order, name)
 
     def declare_symmetric(self) -> None:
-        """Tell that the matrix equals its transpose, which is not checked.
+        """Declare that the matrix equals its transpose, which is not checked.
 
-        Products then need no transpose. Otherwise the first one that needs it makes it, in several times the memory of
-        the matrix, and drops it again if both are equal.
+        Products then need no transpose. Without the declaration, the first product that needs one builds it, in several
+        times the memory of the matrix, and drops it if both are equal. The declaration ends when the content changes.
 
         Raises
         ------
@@ -213,9 +213,9 @@ class MatrixTools(ObjectTools):
         A._session.declare_symmetric(A)
 
     def map_rows(self, function: Callable[..., Any], *others: Any, name: str | None = None) -> Any:
-        """A function of arrays, called once on each device for the rows that lie there.
+        """The values that a function of arrays gives, called once on each device for the rows that lie there.
 
-        Batched functions of linear algebra serve for many small problems, one a row: `np.linalg` on CPU devices and
+        Many small dense problems, one a row, are one call of a batched function: of `np.linalg` on CPU devices, of
         `cupy.linalg` on GPUs.
 
         Parameters
@@ -223,8 +223,8 @@ class MatrixTools(ObjectTools):
         function : callable
             Takes an array for this matrix and for each of the others: rows x columns, of the matrix's dtype. Rows
             without entries are left out. Arrays are NumPy's on CPU devices and CuPy's on GPUs; they must not be
-            changed. Returns an array of the first one's shape.
-        *others : Matrix
+            changed. Returns an array of the first one's shape, which is cast to this matrix's dtype.
+        *others : Matrix or its transpose
             Of as many rows.
         name : str, optional
             The matrix's name.
@@ -240,11 +240,13 @@ class MatrixTools(ObjectTools):
             If one of the others is no Matrix.
         InvalidValue
             If a row has some entries only, if other rows have entries in one matrix than in another, or if the function
-            returns another shape.
+            returns no array or another shape.
+
+        What the function raises is raised here, too.
         """
         A = self._parent
         made = new_like(A.shape, A.dtype, name)
-        made._session.map_rows(made, function, [A, *(of_ndim(other, 2)._computed() for other in others)])
+        made._session.map_rows(made, function, [A, *(of_ndim(other, 2)._materialized() for other in others)])
         return made
 
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:

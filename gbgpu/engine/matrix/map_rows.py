@@ -10,13 +10,13 @@ from ...distribute.blocks import MatrixBlock, MatrixStore, revalued
 from ...distribute.rowmap import RowMap, Task
 from ...errors import InvalidValue, message
 
-VALUE = 1e-8  # seconds that a function is taken to need for each value, at least
+VALUE = 1e-8  # seconds for each value of a function that takes little: what it takes is not known
 
 
 def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[MatrixStore]) -> MatrixStore:
-    """The first matrix with the values that function(*arrays) gives. Each array has the rows of a matrix that have
-    entries, and its columns by user ids. Raises InvalidValue where these rows lack entries, or differ between matrices.
-    """
+    """The first matrix with the values that function(*arrays) gives. An array has those rows of its matrix that have
+    entries, and the columns in the order of user ids. Raises InvalidValue if one of these rows lacks entries, or if
+    other rows have entries in another matrix."""
     like, tasks = stores[0], stores[0].rowmap.tasks
 
     def whole(task: Task) -> bool:
@@ -32,8 +32,9 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
         given = [_rows(device, store.blocks[task.block], store.colmap) for store in stores]
         try:
             found = function(*given)
-            if found.shape != given[0].shape:
-                raise InvalidValue(message(f"values of shape {given[0].shape}", f"shape {found.shape}"))
+            if (shape := getattr(found, "shape", None)) != given[0].shape:
+                came = type(found).__name__ if shape is None else f"shape {shape}"
+                raise InvalidValue(message(f"an array of shape {given[0].shape}", came))
         except Exception as error:
             return error
         vals, order = device.empty(block.nnz, like.dtype.np_type), like.colmap.order
@@ -53,7 +54,7 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
 
 
 def _with_entries(device: Device, block: MatrixBlock) -> tuple[Any, int]:
-    """(bits of the rows that have entries, how many these are)."""
+    """(presence words of the rows that have entries, how many these are)."""
     words, count = device.empty((block.n + 63) // 64, np.int64), device.zeros(1, np.int64)
     device.lengths(block.indptr, device.empty(block.n, np.int64), words, count)
     return words, int(device.get(count)[0])
