@@ -46,7 +46,7 @@ class Thresholds(NamedTuple):
     t1 : float
         Edges of the slowest block, from which stealing is tried.
     t2 : float
-        Edges of the slowest block for which the time of the fastest is not enough, from which stealing is tried.
+        Edges that the slowest block has left when the fastest device is done, from which stealing is tried.
     t3 : float
         Seconds of a round, below which folding is tried.
     t4 : float
@@ -84,13 +84,14 @@ class Policy:
     rest : float
         Rounds of such a rest; it is longer if the action is tried in vain again. Infinity: for good.
     solver : str
-        "fast": shares are within about an edge of the best. "scip": SCIP finds the best ones in rounds that are
-        predicted to take 20 times as long as SCIP, and the fast solver solves the others.
+        "fast": shares are within about an edge of the best. "scip": SCIP finds the best shares of rounds that are
+        predicted to take 20 times as long as SCIP does. The fast solver solves the others.
     costs : str
-        "learnt": what an edge costs follows from the features of its block's frontier. "flat": it is one constant.
+        "learnt": a model predicts the cost of an edge from the features of its block's frontier. "flat": all edges
+        cost the same.
     links : Topology, optional
-        The links between the devices, such as `gb.topology()` measures them. By default those of a simulated host;
-        devices of one memory have none.
+        The links between the devices, as `gb.topology()` measures them. By default the links of the simulated host
+        (`gb.init("sim:...")`), and none between CPU devices.
 
     Raises
     ------
@@ -196,7 +197,7 @@ class Decision:
     gained : float or None
         Seconds gained against `plain` as rounds left alone came out; None until the round is over.
     optimum : float or None
-        The least z, which SCIP found in a twentieth of that time; the shares are SCIP's. None where SCIP was not asked.
+        Predicted seconds of the slowest device with SCIP's shares, which are then `shares`. None if SCIP was not asked.
     """
 
     round: int

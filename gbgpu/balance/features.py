@@ -27,7 +27,7 @@ class Tally(NamedTuple):
     histogram : numpy.ndarray
         How many vertices have each number of binary digits in their degree (64,).
     into : Tally or None
-        The same of the vertices' in-degrees; None where they count as equal to the degrees.
+        The tally of the vertices' in-degrees. None: these are taken to equal the degrees.
     """
 
     vertices: int
@@ -37,7 +37,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, degrees: Any, into: Any = None) -> "Tally":
-        """Return the tally of degrees (vertices,), and in-degrees, as kernels count it."""
+        """Return the tally of degrees (vertices,), and of in-degrees (vertices,) if they are given."""
         degrees = np.asarray(degrees, np.int64)
         digits = np.frexp(degrees.astype(np.float64))[1]  # degrees are below 2**53
         histogram = np.bincount(digits, minlength=BINS)
@@ -81,8 +81,8 @@ class Tally(NamedTuple):
 def features(tallies: Sequence[Tally]) -> np.ndarray:
     """Features of frontiers, from which models predict seconds an edge.
 
-    All but means are of degrees as the histogram has them: within a bin they are taken as equal, at such a place
-    between its ends that they sum to the edges.
+    All but the means follow from the histogram. The degrees of a bin are taken to be equal, and to lie at such a place
+    between its ends that all degrees sum to the edges.
 
     Parameters
     ----------

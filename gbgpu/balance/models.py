@@ -20,29 +20,31 @@ from .files import numbers, reading
 from .problem import Traffic
 from .topology import Topology
 
-DEGREE, _HIGHEST = 3, 4  # of polynomials that are trained, and of those that are read
+DEGREE, _HIGHEST = 3, 4  # degrees of polynomials: that of the default, and the highest one that is read
+_RATIOS = np.array([name in ("gini", "entropy") for name in NAMES])  # the other features span orders of magnitude
 _BATCH, _RATE, _MOMENTUM = 32, 0.5, 0.9
-_WEIGHT = np.finfo(float).max / 1000  # of as many terms the sum is a number
+_WEIGHT = np.finfo(float).max / 1000  # the largest weight: the sum of up to 1000 terms is a number
 
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """Seconds an edge as a polynomial in the features, or the first ones of them; of degrees, their logarithms.
+    """Seconds an edge as a polynomial in the features, or in the first ones of them.
 
-    Outside the training's range the nearest of what was seen is taken: polynomials know nothing there.
+    Features that are degrees are taken by their logarithms. Features and seconds outside the range of the training are
+    moved to its nearest end, as a polynomial tells nothing there.
 
     Attributes
     ----------
     weights : numpy.ndarray
-        Of the terms: 84 of 6 features at degree 3.
+        The weight of each term: 84 for 6 features and degree 3.
     lowest, highest : numpy.ndarray
-        Of the features in training (6,), or of the first ones.
+        The range of each feature in training: (6,), or fewer if the polynomial has the first ones only.
     seconds : numpy.ndarray
         The least and the most in training (2,).
     error : float
         Root-mean-square relative error in training.
     degree : int
-        Of the polynomial.
+        The degree of the polynomial.
     """
 
     weights: np.ndarray
@@ -167,9 +169,10 @@ def train(
     rounds : int
         Passes over all samples.
     degree : int
-        Of the polynomial, 0 to 4.
+        The degree of the polynomial, 0 to 4.
     ridge : float
-        What the sum of squared weights, the constant one's excepted, counts beside the mean square of relative errors.
+        Ridge penalty: the factor of the sum of squared weights, without the constant term's, that is added to the mean
+        square of relative errors.
 
     Returns
     -------
@@ -183,10 +186,10 @@ def train(
 
     Notes
     -----
-    Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). Small weights (`ridge`) let
-    features that go together share one. A sample is drawn as often as its gradient is steep and its step shortened by
-    as much, so that cheap edges, whose relative errors are steepest, do not force tiny steps on all. Terms are products
-    of Chebyshev polynomials, the same space in better coordinates.
+    Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). The ridge penalty spreads
+    weight over features that are correlated. A sample is drawn as often as its gradient is steep, and its step is
+    shortened by as much: otherwise cheap edges, whose relative errors are steepest, would force tiny steps on all.
+    Terms are products of Chebyshev polynomials, the same space in better coordinates.
 
     References
     ----------
@@ -221,7 +224,7 @@ def train(
 
 @cache
 def _powers(m: int, degree: int) -> np.ndarray:
-    """Of each term the power of each of m features, the constant term first (terms, m)."""
+    """The power of each of m features in each term, the constant term first (terms, m)."""
     return np.array([p for p in product(range(degree + 1), repeat=m) if sum(p) <= degree])
 
 
@@ -237,9 +240,6 @@ def _terms(found: np.ndarray, lowest: np.ndarray, highest: np.ndarray, degree: i
         each.append(2 * at * each[-1] - each[-2])
     chosen = _powers(scaled.shape[1], degree)
     return np.array(each)[chosen, :, np.arange(scaled.shape[1])].prod(1).T  # (terms, m, k) -> (k, terms)
-
-
-_RATIOS = np.array([name in ("gini", "entropy") for name in NAMES])  # the others span orders of magnitude
 
 
 def link_seconds(links: Topology, bytes_per_edge: float, replicas: Any = None) -> np.ndarray:

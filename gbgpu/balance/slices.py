@@ -54,7 +54,9 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
 def slices_of_groups(
     sums: np.ndarray, share: np.ndarray, group: int, size: int, lengths: Callable[[int, int], np.ndarray]
 ) -> list[tuple[int, int]]:
-    """The same where only sums of groups of entries are known, and lengths(lo, hi) of those that a cut falls into.
+    """Cut a frontier as `slices` does, from sums of groups of entries.
+
+    The lengths of entries are asked for those groups only that a cut falls into.
 
     Parameters
     ----------
@@ -65,12 +67,12 @@ def slices_of_groups(
     group, size : int
         Entries of a group, the last of which may have fewer, and of all.
     lengths : function
-        The edges of entries lo .. hi - 1.
+        lengths(lo, hi): the edges of each of entries lo .. hi - 1, an array.
 
     Returns
     -------
     list of (int, int)
-        Bounds lo, hi of each device.
+        The slice lo .. hi - 1 of each device.
     """
     wanted, cuts = np.cumsum(share), [0]
     for edges, g in zip(wanted.tolist(), (np.searchsorted(sums, wanted) - 1).tolist(), strict=True):

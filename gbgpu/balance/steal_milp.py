@@ -1,6 +1,7 @@
 """The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C).
 
-Rounds that are long beside `seconds` are shared by it. The only file that imports PySCIPOpt.
+Sessions with Policy(solver="scip") ask it in rounds that are long beside `seconds`. The only file that imports
+PySCIPOpt.
 """
 
 from functools import cache
@@ -91,7 +92,7 @@ _model = cache(Model)
 
 
 def seconds(n: int) -> float:
-    """Seconds that SCIP takes for a round of n devices.
+    """Predicted seconds that SCIP takes for a round of n devices.
 
     Fitted to medians of 2 to 16 devices, with and without links, on a core of an AMD EPYC (2026-11-29).
     """

@@ -33,15 +33,14 @@ OURS = Policy(fold=False, overhead=100e-6)  # small steps run on the caller's th
 
 
 class Frontier(NamedTuple):
-    """What decisions depend on of the frontier of a block: edges before each chunk of its places, and after the last;
-    and its tally."""
+    """What decisions depend on of the frontier of a block."""
 
-    before: np.ndarray
+    before: np.ndarray  # edges before each chunk of its places, and after the last one
     tally: Tally
 
 
 def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[Frontier]:
-    """Of each block, the rows of `held` that x has; CPU devices only."""
+    """The frontier of each block: the rows of `held` that x has. CPU devices only."""
     if x.form == "full":
         pairs = zip(held.blocks, whole(held), strict=True)
         return [Frontier(before_chunks(np, block), tally) for block, tally in pairs]
@@ -60,19 +59,20 @@ def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[Frontie
 
 
 def _tally(found: np.ndarray, into: Tally | None = None) -> Tally:
-    """Of what `frontier_edges` counts by TRACE."""
+    """The tally that `frontier_edges` counts by TRACE."""
     histogram = found[-BINS:]
     return Tally(int(histogram.sum()), int(found[0]), histogram, into)
 
 
 def by_columns(matrix: MatrixStore) -> MatrixStore | None:
-    """What has the in-degrees of a square matrix: its transpose; None where they are the degrees, or nobody knows."""
+    """The transpose of a square matrix, whose rows tell in-degrees. None if the matrix is symmetric, so that they are
+    the degrees, or if no transpose was made yet, as it would cost more than a better prediction saves."""
     found = None if matrix.symmetric else matrix.transposed
     return found if found is not None and found.rowmap is matrix.rowmap else None
 
 
 def whole(matrix: MatrixStore) -> list[Tally]:
-    """Of all rows of each block."""
+    """The tally of all rows of each block, kept with the matrix."""
     stores = [one for one in (matrix, by_columns(matrix)) if one is not None]
     of, found = _whole.get(matrix, (0, []))
     if of != len(stores):
@@ -86,7 +86,7 @@ _whole: WeakKeyDictionary[MatrixStore, tuple[int, list[Tally]]] = WeakKeyDiction
 
 
 def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: MatrixStore) -> list[Tally]:
-    """Of each block, the rows that a mask lets through."""
+    """The tally of the rows of each block that a mask lets through."""
     if not mask:
         return whole(matrix)
     allowed = []
@@ -177,8 +177,8 @@ class Assigner:
         probed: tuple[list[int], float] | None,
         mask: list[tuple[Any, int]] | None,
     ) -> Sequence[Task]:
-        """Tasks of a pull. `probed`: rows of each block that are looked at, and entries of each, as a guess; None: all
-        rows and entries. `mask`: its bits and flags, of each block."""
+        """Tasks of a pull. `probed`: how many rows of each block are looked at, and the predicted entries of a row;
+        None: all rows and entries. `mask`: its bits and flags, of each block."""
         loads, length = probed or (matrix.lengths, 1.0)
         if probed and mask is None:  # the statement's mask comes after its pull, which looks at all rows
             loads = map.rows
@@ -199,8 +199,10 @@ class Assigner:
         kept = self._kept.get(matrix)
         if kept is None or kept[0] != cut:
             before = [before_chunks(np, block) for block in matrix.blocks]
-            lengths = lambda b, lo, hi: np.diff(matrix.blocks[b].indptr[lo : hi + 1])  # noqa: E731
-            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows, lengths)
+            found = as_tasks(
+                decision, before, map.rows, lambda b, lo, hi: np.diff(matrix.blocks[b].indptr[lo : hi + 1])
+            )
+            kept = self._kept[matrix] = cut, found
         return kept[1]
 
     def _decided(
@@ -214,9 +216,9 @@ class Assigner:
         row: float = 0.0,
         length: float = 1.0,
     ) -> Decision | None:
-        """Who computes a round; None where nothing can be gained, at a glance by flat costs: features take longer than
-        the rounds that are not looked at more closely. loads: edges, or rows of `length` edges that take `row` seconds
-        besides."""
+        """Who computes a round. None if flat costs show that nothing can be gained: learnt ones are asked in long
+        rounds only, as features take as long as short ones. loads: edges, or rows of `length` edges that take `row`
+        seconds besides."""
         policy, most = self.policy, max(loads) * (row + length * flat)
         mean = sum(loads) / len(loads) * (row + length * flat)
         learnt = policy.costs == "learnt" and WORTH * most >= policy.overhead
@@ -232,7 +234,7 @@ class Assigner:
         return decision
 
     def _learnt(self, direction: str, matrix: MatrixStore, tallies: Sequence[Tally]) -> np.ndarray:
-        """Seconds an edge of each block, by the shipped model; of whole blocks they are kept."""
+        """Seconds an edge of each block, by the shipped model. Those of whole blocks are kept."""
         kept = self._edges.get(matrix)
         if kept is not None and kept[0] is tallies:
             return kept[1]
@@ -282,7 +284,7 @@ def as_tasks(
     """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each.
 
     before: edges of each block before each chunk of its places, and after the last one. weights(b, lo, hi): edges of
-    places of block b; without it blocks are cut between chunks.
+    each of places lo .. hi - 1 of block b. Without weights, blocks are cut between chunks.
     """
     assert decision.shares is not None
     own, others = [], []
