@@ -13,8 +13,8 @@ Where rounds would be many, as in road maps, `gb.fixpoint` finds the same distan
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs on a GPU, and where weights are
 negative: without a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
-Parents follow from distances. The length of a path and the vertex before its end are one number of 64 bits, and a
-min-plus product of such numbers gives both.
+Parents are found after distances. The length of a path and the vertex before its end are packed into one number of 64
+bits. A min-plus product of such numbers gives the least length, and of the vertices that give it the first.
 
 Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
 2014, near-far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, without rounds; Bellman 1958, Ford 1956; as masked
@@ -155,9 +155,11 @@ def shortest_path_tree(A: Matrix, source: int) -> Paths:
 
     Notes
     -----
-    The product that finds parents takes memory for vectors only, if the length of a path and a vertex fit into a number
-    of 64 bits. They do for integers, if paths are shorter than 2**32 and n is at most 2**31, and for FP32, if n is at
-    most 2**28. Weights must not be negative, nor distances infinite. Else two matrices as large as A are made.
+    Two matrices as large as `A` are made, unless the length of a path and a vertex fit into one number of 64 bits. For
+    that, weights must not be negative, and either
+
+    - the type is an integer, paths are shorter than 2**32, and n is at most 2**31;
+    - or it is FP32, distances are finite, and n is at most 2**28.
     """
     n = square(A)
     A = lengths_of(A)
@@ -172,8 +174,8 @@ def shortest_path_tree(A: Matrix, source: int) -> Paths:
 def parents_of(A: Matrix, d: Vector, sources: Vector) -> Vector:
     """The parent of each vertex with a distance: of the possible ones the first.
 
-    A path's length and the vertex before its end are one number, so that a product finds the least of both. Arcs that
-    make no path longer may form cycles. A search takes them, from the vertices that have a parent without them.
+    The first product takes arcs that make a path longer. Arcs that do not may form cycles: a search finds the parents
+    that these arcs lead to, from the vertices that have one already.
     """
     pack, min_longer, min_path, vertex_of = PACKED[d.dtype.name]
     parents, late = Vector(int, size=d.size, name="parents"), Vector(bool, size=d.size, name="late")
@@ -206,23 +208,27 @@ def fits(A: Matrix, d: Vector) -> bool:
     return d.size <= 1 << 31 and longest + A.reduce_scalar(monoid.max).new().value < 1 << 32
 
 
-def _unit(x):
-    """The last bit of an FP64 number that is not below 0."""
+def _ulp(x):
+    """The unit in the last place of an FP64 number that is not negative."""
     return nextafter(x, inf) - x
 
 
 def _path(x, a):
-    """The path x and an arc more. The sum is rounded as that of FP32 numbers is."""
+    """The path x and one more arc. The sum of the lengths is rounded as FP32 numbers are."""
     d = float(np.float32(x))
     s = float(np.float32(d + a))
-    return s + (x - d) / _unit(d) * _unit(s) if s < inf else inf
+    return s + (x - d) / _ulp(d) * _ulp(s) if s < inf else inf
 
 
 def _packed(pack: Any, path: Any, vertex_of: Any, never: float) -> tuple[Any, Any, Any, Any]:
-    """Operators on numbers that are the length of a path and a vertex.
+    """Operators on numbers that pack the length of a path and a vertex.
 
-    The first makes one of both. The second adds an arc if that makes the path longer, and the third any arc; both are
-    semirings of the least. The last gives the vertex if the path has a given length, else a number above all vertices.
+    These are four:
+
+    - an operator that packs both;
+    - a semiring of the least path, with an arc more where that makes it longer, else `never`;
+    - the same with any arc more;
+    - an operator that gives the vertex if the path has a given length, else a number above all vertices.
     """
 
     def longer(x, a):
@@ -235,9 +241,9 @@ def _packed(pack: Any, path: Any, vertex_of: Any, never: float) -> tuple[Any, An
     return pack, *least, vertex_of
 
 
-# An FP32 number leaves 29 bits of FP64 free. The first of these stays 0, so that the FP32 number is the nearest one.
+# FP64 has 29 bits more than FP32: 28 hold a vertex. The first one stays 0, so that rounding to FP32 gives the length.
 PACKED = {
-    "FP32": _packed(lambda d, i: d + i * _unit(d), _path, lambda x, d: int((x - d) / _unit(d)), inf),
+    "FP32": _packed(lambda d, i: d + i * _ulp(d), _path, lambda x, d: int((x - d) / _ulp(d)), inf),
     "INT64": _packed(lambda d, i: (d << 31) + i, lambda x, a: x + (a << 31), lambda x, d: x - (d << 31), (1 << 63) - 1),
 }
 

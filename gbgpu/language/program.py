@@ -18,8 +18,7 @@ from ..errors import InvalidValue, message
 from ..trace import counters
 from .expr import new_like
 from .handle import Handle
-from .recording import BUILDS as MAKES
-from .recording import outputs, recorder
+from .recording import BUILDS, outputs, recorder
 from .signatures import NotRecordable, frozen, own, rebuilt, signature
 
 MAX_SIGNATURES, VARIANTS = 64, 4  # of a session; programs of one of them
@@ -27,7 +26,7 @@ MAX_FAILURES = 8  # calls that no program fitted after which a signature is not 
 NOT_RECORDED = object()  # no program: the function is to be called
 # What a session does without telling or changing anything.
 SILENT = frozenset("check attach planned planning room filled computed compiled note_compiled".split())
-BUILDS = MAKES | {"clear", "take"}
+CHANGES = BUILDS | {"clear", "take"}  # what it does that gives an object its content
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +47,7 @@ class Program:
         self.placeholders: list[Any] = []  # stand for the arguments that are objects
         self.result: Any = None
         self.refused = False  # whether the function has done what can't be run again
-        self.row: list[tuple[Run, Any]] = []  # statements that are no step yet, as others may be one with them
+        self.row: list[tuple[Run, Any]] = []  # the last statements: with those that follow they become one step
 
     def record(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """What a call returns, which becomes the program. Raises NotRecordable for what can't be run again."""
@@ -118,7 +117,11 @@ class Program:
             self.written[id(x)] = x
 
     def add(self, step: Callable[[], Any], before: Any = ()) -> None:
-        """One more step. `before`: what a statement or a loop reads. Some in a row are one step."""
+        """One more step.
+
+        Statements in a row that read nothing on the host, and a loop after them, become one. `before`: what the
+        statement or the loop read (see `Session.snapshot`).
+        """
         if isinstance(step, Run) and step.fuses:
             self.row.append((step, before))
         elif isinstance(step, Looped):
@@ -128,6 +131,7 @@ class Program:
             self.steps.append(step)
 
     def _fuse(self, loop: Any = None, before: Any = ()) -> None:
+        """Make one step of the statements in a row, and of a loop after them, if there is one."""
         row, self.row = self.row, []
         if row or loop is not None:
             statements, read = [step.statement for step, _ in row], [read for _, read in row]
@@ -170,7 +174,7 @@ class Run:
 
     @property
     def fuses(self) -> bool:
-        """Whether nothing was read on the host, nor is to be looked at later, since this was made."""
+        """Whether the host has read nothing since this was made, nor is to look at a flag later."""
         w = self.statement.output
         return _seen(self.session) == self._seen and w.ndim < 2 and w._store is not None
 
@@ -232,7 +236,7 @@ class RecordingSession:
         return self._step(Run(self._session, statement), [statement.output], before)
 
     def _before(self, what: Any) -> list[Any]:
-        """What a step reads that no statement of its row has written."""
+        """What a statement reads that no statement before it in the row has written."""
         if not self._recording:
             return []
         written = {id(step.statement.output) for step, _ in self._program.row}
@@ -275,10 +279,10 @@ class RecordingSession:
 
     def _asked(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What a method gives: of those that build, an object's content; of all others, what was read."""
-        if not self._recording and name not in BUILDS:
+        if not self._recording and name not in CHANGES:
             return method(*args, **kwargs)
         args, kwargs = own(args), dict(zip(kwargs, own(kwargs.values()), strict=True))
-        if name in BUILDS:  # which may make the arrays an object's
+        if name in CHANGES:  # which may make the arrays an object's
             return self._step(lambda: method(*own(args), **kwargs), args[:1])
         work = partial(method, *args, **kwargs)
         found = self._done(work)
