@@ -1,15 +1,15 @@
 """Statements of a program (`gb.program`) in a row, as one CUDA graph: captured when the program is recorded, and
 launched in each call.
 
-A graph works on buffers of its own. What the statements read of other vectors and scalars is copied to where it finds
-that, and handles get what it leaves; a matrix is read where it lies. What was known of all these when it was captured
-(forms, counts, values on the host) has to be so again: else the statements run as always, and are captured anew.
+A graph works on buffers of its own. The vectors and scalars that its statements read are copied there, and handles get
+the buffers that it leaves. A matrix is read where it lies. What was known of all of them when the graph was captured
+(forms, counts, values on the host) must hold again. Otherwise the statements run one by one, and are captured anew.
 
-Where a loop follows that a captured round can begin, and whose last run was all done by that one, the graph also brings
-to it what it starts from, and the round is launched next: nothing is looked for.
+A loop may follow, whose last run was one captured round from beginning to end. Then the graph also fills the buffers
+that this round starts from, and the round is launched next. The cache of captured rounds is not searched.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -51,8 +51,9 @@ Held = list[tuple[Any, Any, Any]]  # objects, and the store and the value that e
 def fused(
     session: Any, statements: Sequence[Statement], loop: Any, owned: set[int], before: Sequence[Held]
 ) -> Callable[[], Any]:
-    """What runs statements that read nothing on the host, and a loop after them, if there is one. `owned`: the
-    addresses of buffers that later calls write; `before`: what `snapshot` gave before each statement, and the loop."""
+    """A function that runs statements that read nothing on the host, and a loop after them, if there is one. `owned`:
+    addresses of the buffers that later calls write. `before`: what `snapshot` gave before each statement, and before
+    the loop."""
     if not graphs(session):
         return _Plain(session, statements, loop)
     segment = Segment(session, statements, loop, owned)
@@ -61,20 +62,21 @@ def fused(
 
 
 def graphs(session: Any) -> bool:
-    """Whether one device does it all, by graphs."""
+    """Whether there is one device, and it captures CUDA graphs."""
     return len(session.devices) == 1 and session.devices[0].captures == "graph"
 
 
 def snapshot(session: Any, what: Any) -> Held:
-    """What a statement, or a loop, reads next, where that is of use for `fused`. Stores are copies: those of objects
-    may get other blocks."""
+    """What a statement or a loop reads, for `fused`; nothing where no graph is captured. Stores are copies, as those
+    of objects may get other blocks."""
     if not graphs(session):
         return []
     read = reads_of(what) if isinstance(what, Statement) else Signature.of(what).handles
-    return [(x, _same(x._store), None if x.ndim else x._value) for x in read if x.ndim < 2]
+    return [(x, _copied(store), value) for x, store, value in _held(x for x in read if x.ndim < 2)]
 
 
-def _same(store: Any) -> Any:
+def _copied(store: Any) -> Any:
+    """A store of the same blocks and count. That of a scalar never changes."""
     if not isinstance(store, VectorStore):
         return store
     found = with_same(store)
@@ -82,10 +84,15 @@ def _same(store: Any) -> Any:
     return found
 
 
+def _held(them: Iterable[Any]) -> Held:
+    """What objects hold now."""
+    return [(x, x._store, None if x.ndim else x._value) for x in them]
+
+
 @contextmanager
 def _holding(them: Held) -> Iterator[None]:
-    """Objects hold this, and after it what they held."""
-    now = [(x, x._store, None if x.ndim else x._value) for x, *_ in them]
+    """Objects hold this meanwhile, and then again what they hold now."""
+    now = _held(x for x, *_ in them)
     try:
         _hold(them)
         yield
@@ -169,7 +176,7 @@ class Segment(_Plain):
             carry_on(session, loop)
 
     def prepare(self, before: Sequence[Held]) -> None:
-        """Capture it as of the call that was recorded, if nothing hinders."""
+        """Capture the graph from what objects held in the call that was recorded, unless something hinders that."""
         session, loop = self._session, self._loop
         if listeners or session.maps.alone or session.looping:
             return
@@ -235,7 +242,6 @@ class Segment(_Plain):
         self._round = taken and ref(taken)
         begun = [] if taken is None else [x for x, *_ in taken.starts(self._signature)]
         handles = {id(x): x for x in (*self._read, *self._written, *begun)}
-        now = [(x, x._store, None if x.ndim else x._value) for x in handles.values()]
         me = ref(self)  # callbacks that had the object itself would keep it until memory is collected
 
         def gone(_: Any) -> None:
@@ -243,7 +249,7 @@ class Segment(_Plain):
                 segment._drop()
 
         try:
-            with _holding(now):
+            with _holding(_held(handles.values())):
                 self._as_it_was = self._known()
                 self._stores = [ref(x._store, gone) for x in self._matrices]
                 self._write_down(taken)

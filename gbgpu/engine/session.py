@@ -230,7 +230,7 @@ class Session(Statements):
         return segments.fused(self, statements, recorded, owned, before)
 
     def snapshot(self, what: Any) -> Any:
-        """What a statement or a loop of a program reads next (see segments.snapshot)."""
+        """What a statement or a loop of a program reads (see segments.snapshot)."""
         return segments.snapshot(self, what)
 
     def unshared(self, store: Any, owned: set[int]) -> Any:
