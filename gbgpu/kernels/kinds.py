@@ -111,7 +111,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "pull_far": ("n", *_CSR, *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "inout stats"),
     # Present rows of x scatter into a workspace over all output slots (acc_words = 0 before; see Kernels.neutral). The
     # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
-    # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots.
+    # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots; on CPU
+    # devices, values of the monoid any then lie in the order of touched, as also after combine.
     "push": (
         *("n", *_LIST, "xwords", "flags", *_CSR, *_IDS, "mwords", "own_lo", "own_hi"),
         *(*_SPACE, "inout stats"),
@@ -121,7 +122,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "combine": ("count", "slots", "vals", "mwords", "flags", *_SPACE),
     # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
     # starts[b] of out_slots and out_vals; restores acc_words to zero, and acc_vals to `start` if Kernels.neutral. out:
-    # type of values. If p is 1, `out_counts` is left alone: there are touched_count entries.
+    # type of values; op: the monoid, if it is any on CPU devices. If p is 1, `out_counts` is left alone: there are
+    # touched_count entries.
     "drain": (
         *("touched_count", "own touched", "inout acc_vals: T_OUT *", "inout acc_words", "start", "starts", "p"),
         *("own out out_slots", "own out out_vals", "inout out_counts"),
