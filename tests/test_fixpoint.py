@@ -202,6 +202,21 @@ def test_many_that_wait_from_the_beginning(devices, name, window):
             assert dict(zip(*(part.tolist() for part in d.to_coo()), strict=True)) == want and it.converged
 
 
+@pytest.mark.parametrize("degree", [1, 3, 20])
+@pytest.mark.parametrize("last", [0, 1, 200])
+def test_rows_of_every_length(devices, degree, last):
+    """Few entries, more than are relaxed at once, none; those of the last vertex end the matrix."""
+    rng, n = np.random.default_rng(degree), 700
+    lengths = rng.integers(0, 2 * degree + 1, n)
+    lengths[[3, 400, n - 1]] = 300, n, last
+    rows, cols = np.repeat(np.arange(n), lengths), np.concatenate([rng.permutation(n)[:k] for k in lengths])
+    for values in (rng.integers(1, 99, len(rows)).astype(float), np.full(len(rows), 3.0)):
+        A = sp.csr_array((values, (rows, cols)), (n, n))
+        for source in (3, n - 1, int(lengths.argmin())):
+            found, it = paths(A, source)
+            assert np.array_equal(found, csgraph.dijkstra(A, indices=source)) and it.converged
+
+
 def test_the_types_of_arguments_are_looked_at_once(monkeypatch):
     """Kernels check their arguments in Python in the first slice of work only, in a new session too."""
     monkeypatch.setattr(gb.settings, "interpret", False)

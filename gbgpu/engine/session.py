@@ -291,9 +291,11 @@ class Session(Stores):
                 raise InvalidValue(message(f"outputs that keep their shapes, {made.shape} and {beside.shape}", came))
             one._store, other._store = made._store, beside._store
 
-    def window_means(self, alike: bool) -> float | None:
+    def window_means(self, matrix: Any, alike: bool) -> float | None:
         """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
-        return self.kernels.relaxing.windows[alike]
+        relaxing = self.kernels.relaxing
+        means = relaxing.windows[alike]
+        return means / max(matrix.nvals / matrix.nrows, 1) if means and relaxing.by_degree else means
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""

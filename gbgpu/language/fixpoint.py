@@ -213,7 +213,7 @@ class Fixpoint(Recording):
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
             least, most, mean = self._session.weights(self.matrix)
         if adds and mean and (least if sign > 0 else -most) >= 0:
-            many = self._session.window_means(alike)
+            many = self._session.window_means(self.matrix, alike)
             if many is None:
                 return None
             step = sign * mean * many
