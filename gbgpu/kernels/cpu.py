@@ -30,7 +30,7 @@ class CpuKernels:
     # equal weights, without windows. Between 8 and 16, road maps take the same time; meshes and social networks take
     # least below 8.
     relaxing = Relaxing(
-        most=1 << 20, alone=4, windows=(12.0, None), crowd=0.0, itemsize=1, meeting=4000, by_degree=True
+        1 << 20, alone=4, windows=(12.0, None), crowd=0.0, itemsize=1, meeting=4000, cuts=True, by_degree=True
     )
     whole = 100_000  # such products take less than handing them out
     weights: Mapping[str, float] = {}

@@ -46,7 +46,7 @@ BODIES = {
 """,
     "relax": """
     at, waiting, far_count = progress[7], progress[0], progress[1]
-    limit, delta, lowest = limits[0], limits[1], limits[2]
+    limit, delta, lowest, cutoff = limits[0], limits[1], limits[2], limits[3]
     edges, extended, improved, begun, ended = np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
     masked, windowed, told = flags & MASKED, flags & WINDOWED, touched_count[0]
     flip = 0 if flags & COMPLEMENT else -1
@@ -147,7 +147,7 @@ BODIES = {
                 if masked and (mwords[c >> 6] ^ flip) & (np.int64(1) << np.int64(c & 63)) != 0:
                     continue
                 old = best[c]
-                better = np.int64(improves(old, term))
+                better = np.int64(improves(old, term)) & np.int64(within(term, cutoff))
                 if is_start(term) and is_start(old):
                     bit = np.int64(1) << np.int64(c & 63)
                     better = np.int64(bits[c >> 6] & bit == 0)
@@ -243,6 +243,10 @@ def beyond(value, limit):
     return better != value and (better == better or value == value)
 
 
+def within(value, cutoff):
+    return True
+
+
 def improves(old, term):
     made = add(old, term)
     return made != old and made == made
@@ -250,6 +254,10 @@ def improves(old, term):
 LINE = """
 def beyond(value, limit):
     return limit {less} value
+
+
+def within(value, cutoff):
+    return not cutoff {less} value
 
 
 def improves(old, term):

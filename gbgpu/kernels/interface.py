@@ -136,6 +136,7 @@ class Relaxing(NamedTuple):
     crowd: float  # the share of all vertices near at once from which on rounds take less time; 0: none
     itemsize: int  # bytes of the narrowest values
     meeting: int  # vertices that are extended in the time in which devices tell one another what they found
+    cuts: bool = False  # whether relax drops what is beyond limits[3]
     by_degree: bool = False  # windows are so wide over the mean degree, as in delta-stepping
 
 
