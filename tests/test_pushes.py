@@ -1,5 +1,5 @@
-"""Pushes of thin frontiers through rows of few entries, of which any first arrival counts; values beside those of all
-arrivals, as NumPy has them."""
+"""Products with rows of few entries, which CPU devices take four at a time: pushes of thin frontiers, of which any
+first arrival counts, and sums of full vectors. NumPy is the oracle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import replace
-from gbgpu.semiring import any_first, any_firsti, any_pair, any_plus, any_secondi, any_secondj
+from gbgpu.semiring import any_first, any_firsti, any_pair, any_plus, any_secondi, any_secondj, plus_pair, plus_times
 
 N = 3000
 TERMS = {  # (product of q @ A, the term of an arc i -> j of weight a, q_i = x)
@@ -77,3 +77,33 @@ def test_levels_and_parents(devices):
     place[order] = np.arange(n)
     assert np.array_equal(levels.to_dense(-1), np.abs(place - 9))
     assert np.array_equal(parents.to_dense(-1), order[place - np.sign(place - 9)])
+
+
+@pytest.mark.parametrize("dtype", ["FP64", "FP32", "INT64", "INT8"])
+@pytest.mark.parametrize("last", [0, 1, 3, 6])
+def test_sums_of_rows(devices, dtype, last):
+    """Rows of each length; what others have beside them, NaN too, does not count. Sums of zeros keep their sign."""
+    rng, n = np.random.default_rng(last), 500
+    lengths = rng.integers(0, 10, n)
+    lengths[-1] = last
+    rows, cols = np.repeat(np.arange(n), lengths), np.concatenate([rng.permutation(n)[:k] for k in lengths])
+    A = gb.Matrix.from_coo(rows, cols, rng.integers(-3, 4, len(rows)), dtype, nrows=n, ncols=n)
+    number = A.dtype.np_type
+    x = rng.integers(-3, 4, n).astype(number)
+    if number.kind == "f":
+        x[rng.integers(0, n, 5)] = np.nan, np.inf, -np.inf, -0.0, 0.0
+    expected = np.zeros(n, number)
+    with np.errstate(all="ignore"):
+        i, j, a = A.to_coo()
+        np.add.at(expected, i, a * x[j])
+        for semiring, wanted in ((plus_times[dtype], expected), (plus_pair[dtype], lengths.astype(number))):
+            y = semiring(A @ gb.Vector.from_dense(x)).new()
+            assert np.array_equal(y.to_dense(0), wanted, equal_nan=number.kind == "f")
+            assert y.nvals == np.count_nonzero(lengths)
+    if number.kind == "f":
+        zeros = plus_times[dtype](gb.Matrix.from_coo(rows, cols, -0.0, dtype, nrows=n, ncols=n) @ ones(n, dtype)).new()
+        assert np.signbit(zeros.to_coo()[1]).all()
+
+
+def ones(n: int, dtype: str) -> gb.Vector:
+    return gb.Vector.from_dense(np.ones(n, gb.dtypes.lookup_dtype(dtype).np_type))

@@ -6,7 +6,7 @@ Gaps in braces are filled with the expressions of one instance. Contract: interf
 
 FLAGS = """
 # Indices that are never negative cost less as unsigned ones.
-SIX, LOW_BITS, ONCE, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uint64(1)
+SIX, LOW_BITS, ONCE, FOUR, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uintp(4), np.uint64(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
 PAIRED, WINDOWED = 32768, 65536

@@ -7,7 +7,7 @@ from .cpu_bodies import ALLOW, ROW, fill
 FETCH = """
 FAR, NEAR = 8, 4
 BRIEF = 8  # mean entries of rows so short that what each decides is not foreseen: choosing costs less than branching
-ROOM, FOUR = 128, np.uintp(4)  # entries of brief rows that are put side by side, at most and at once
+ROOM = 128  # entries of brief rows that are put side by side
 """
 
 COUNT_DEGREE = """
@@ -108,16 +108,19 @@ rows = q + 1
 # All terms of all rows, where nothing ends a row: what is decided for each row takes as long as a short row itself.
 ALL_TERMS = """
 if full and not flags & MASKED and {strides}:
+    total = np.uintp(indptr[n])
     for w in range((n + 63) >> 6):
         first, bits = w << 6, np.int64(0)
         for r in range(first, min(first + 64, n)):
             begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
             acc = START
+            {four_terms}
             for e in range(begin, end):
                 c = np.uintp(cols[e])
                 acc = add(acc, {value})
             out_vals[r] = acc
-            bits |= np.int64(begin != end) << (r - first)
+        for r in range(first, min(first + 64, n)):
+            bits |= np.int64(indptr[r] != indptr[r + 1]) << (r - first)
         out_words[w] = bits
         found += popcount(bits)
     count[0] += found
@@ -126,6 +129,24 @@ if full and not flags & MASKED and {strides}:
         stats[1] += n
     return
 """
+
+# The same four at a time. Nobody foresees where a row ends: three more are computed, and those that are another row's
+# count as nothing.
+FOUR_TERMS = """
+while begin + FOUR <= end:
+    {columns}
+    acc = {four}
+    begin += FOUR
+if begin + FOUR <= total:
+    {columns}
+    t0, t1, t2, left = {v0}, {v1}, {v2}, end - begin
+    t0 = t0 if left > 0 else START
+    t1 = t1 if left > 1 else START
+    t2 = t2 if left > 2 else START
+    acc = {three}
+    begin = end
+"""
+COLUMNS = ", ".join(f"c{k}" for k in range(4)) + " = " + ", ".join(f"np.uintp(cols[begin + {k}])" for k in range(4))
 
 BODIES = {
     "pull": """
@@ -401,15 +422,27 @@ def product(kind, spec, parts):
     else:
         cheap = multiply.name in _CHEAP and multiply.return_type is monoid.dtype
         gaps = {"accumulate": f"acc = add(acc, {value})", "value": value, "stop": stop.format(pad="    ")}
+        plain = _of_strides_1(value)
+        terms = _four_terms(plain["value"], spec.fixed) if cheap and monoid.name == "plus" else ""
         names |= dict(
             acc_start="acc = START",
             sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
-            all_terms="" if stop else fill(ALL_TERMS, _of_strides_1(value)),
+            all_terms="" if stop else fill(ALL_TERMS, plain | {"four_terms": terms}),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     return names
+
+
+def _four_terms(value, fixed):
+    """Rows of terms four at a time; `fixed`: summed one after the other."""
+    lanes = [value.replace("c]", f"c{k}]").replace("(c)", f"(c{k})").replace("[e]", f"[begin + {k}]") for k in range(4)]
+    in_order = "add(add(add(add(acc, {}), {}), {}), {})", "add(add(add(acc, t0), t1), t2)"
+    in_pairs = "add(add(acc, add({}, {})), add({}, {}))", "add(add(acc, t0), add(t1, t2))"
+    four, three = in_order if fixed else in_pairs
+    sums = {"columns": COLUMNS, "four": four.format(*lanes), "three": three}
+    return fill(FOUR_TERMS, sums | {f"v{k}": lane for k, lane in enumerate(lanes)})
 
 
 def _full_loop(value, stop):

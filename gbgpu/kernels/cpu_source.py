@@ -281,8 +281,5 @@ def source(kind: str, spec: Spec) -> str:
     names = _names(kind, spec, parts)
     body = fill(_BODIES[kind], names)
     head = [f'"""{kind}, generated."""', "import math", "import numpy as np", FLAGS]
-    # sums of rows in lanes side by side, and products not rounded before they are added
-    if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":
-        head.append("LOOSE = True")
     head += [text for name, text in _CALLED.items() if f"{name}(" in body]
     return "\n".join([*head, "", *parts.text, "", f"def kernel({', '.join(KINDS[kind].names)}):"]) + body
