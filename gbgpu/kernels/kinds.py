@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 # Numbers of the host, and arrays by the types of their elements, unless a kind says otherwise.
 TYPES = {
-    **dict.fromkeys("n flags p keep row0 own_lo own_hi width renamed owner taker least shift".split(), "i64"),
+    **dict.fromkeys("n flags p keep row0 own_lo own_hi width how owner taker least shift".split(), "i64"),
     **dict.fromkeys("astride bstride cstride tstride xstride dstride".split(), "i64"),
     **dict.fromkeys("most windows wide takes first".split(), "i64"),
     **{"thunk": "THUNK", "start": "T_OUT", "adefault": "DEFAULT_A", "bdefault": "DEFAULT_B"},
@@ -198,10 +198,11 @@ _KINDS: dict[str, tuple[str, ...]] = {
         *("n", "aptr", "acols", "avals", "astride", "bptr", "bcols", "bvals", "bstride", "keep", *_IDS),
         *("adefault", "bdefault", "out_indptr: PTR *", "out out_cols", "out out_vals"),
     ),
-    # Row slots[k] (none, if that is -1) is put at out_begins[k] and on; column c is names[c] there, if `renamed`.
+    # Row slots[k] (none, if that is -1) is put at out_begins[k] and on; column c is names[c] there, if `how` has
+    # RENAMED. ADJOINING: out_begins ascend without gaps, so that a row may be written over what comes after it.
     # Values are only moved: a is an unsigned type of their size; with Spec.iso they stay where they are.
     "move_rows": (
-        *("n", "slots: i64 *", *_CSR, "names", "renamed", "out_begins", "out out_cols", "out out_vals: T_A *"),
+        *("n", "slots: i64 *", *_CSR, "names", "how", "out_begins", "out out_cols", "out out_vals: T_A *"),
     ),
     # What a matrix has in row `rows[k]` and the column with slot `columns[k]`; out_vals keeps what it has where that is
     # no entry. Values are only moved, as by move_rows.
