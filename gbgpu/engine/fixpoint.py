@@ -59,6 +59,13 @@ def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
     return found
 
 
+def window_means(session: Any, matrix: Any, alike: bool) -> float | None:
+    """Mean weights that a window is wide, if all weights are `alike` or not; None: no windows."""
+    relaxing = session.kernels.relaxing
+    means: float | None = relaxing.windows[alike]
+    return means / max(matrix.nvals / matrix.nrows, 1) if means and relaxing.by_degree else means
+
+
 def free(session: Any, matrix: Any) -> bool:
     """Whether going without rounds is possible and predicted to take less time: on few devices, or if all rows are
     short, as rounds then are many and of few vertices."""

@@ -293,9 +293,7 @@ class Session(Stores):
 
     def window_means(self, matrix: Any, alike: bool) -> float | None:
         """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
-        relaxing = self.kernels.relaxing
-        means = relaxing.windows[alike]
-        return means / max(matrix.nvals / matrix.nrows, 1) if means and relaxing.by_degree else means
+        return fixpoint.window_means(self, matrix, alike)
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""
