@@ -443,10 +443,11 @@ class Products(Delegates):
     def _drained(self, reached: Reached, d: int, room: int, starts: Any, p: int) -> tuple[Any, Any, Any]:
         """(slots, vals, count for each owner) of what device d has reached; the workspace is ready for its next use."""
         device, (space, value, count), step = self.session.devices[d], reached, self.step
-        kernel = self.kernel("drain", lambda: Spec(out=step.into.dtype, idx=step.spec.idx, iso=step.into.iso))
+        spec = step.spec  # of a combine, or of this
+        kernel = self.kernel("drain", lambda: Spec(spec.op, out=step.into.dtype, idx=spec.idx, iso=step.into.iso))
         touched = device.peek(count) if p == 1 else None
         room = room if touched is None else int(touched[0])
-        slots, counts = device.empty(room, step.spec.idx), count if p == 1 else device.zeros(p, np.int64)
+        slots, counts = device.empty(room, spec.idx), count if p == 1 else device.zeros(p, np.int64)
         vals = value if step.into.iso else device.empty(room, step.into.dtype.np_type)
         kernel(count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
         return slots, vals, counts
