@@ -34,7 +34,7 @@ def cliques():
 
 CLIQUES = cliques()
 ALL = side_by_side(ALL, CLIQUES)
-every_graph = pytest.mark.parametrize("graph", [*list(GRAPHS.values())[:2], ALL], ids=GRAPHS)
+every_graph = pytest.mark.parametrize("graph", [*list(GRAPHS.values())[:2], ALL], ids=[*list(GRAPHS)[:2], "all kinds"])
 
 
 def edges(M):
