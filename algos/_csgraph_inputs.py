@@ -13,6 +13,7 @@ from gbgpu import Matrix, binary, select, settings
 OWN = os.environ.get("GBGPU_CSGRAPH", "auto") == "own"  # nothing is left to SciPy that statements compute
 MANY, WIDE = 8, 200_000  # sources; vertices
 LARGE, LONG = 4_000_000, 4_000_000  # entries; vertices times entries
+REACH = 2  # mean weights times the root of the vertices: paths up to that reach a fifth of a road map at most
 
 
 def left(worth: bool) -> bool:
@@ -24,6 +25,11 @@ def left(worth: bool) -> bool:
 def short_rows(csr: Any) -> bool:
     """Whether all rows are short, as in road maps: there `gb.fixpoint` takes half of the time of a heap."""
     return bool(csr.nnz <= 8 * csr.shape[0] and np.diff(csr.indptr).max(initial=0) < 128)
+
+
+def reaches_far(csr: Any, limit: float) -> bool:
+    """Whether paths up to a limit reach much of a road map: SciPy goes only through what is reached."""
+    return bool(limit >= REACH * csr.data.mean() * csr.shape[0] ** 0.5) if csr.nnz else False
 
 
 def on_host(graph: Any) -> Any:

@@ -49,7 +49,7 @@ def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
 def in_turn(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Iterator[Paths]:
     """The same, as many rows at a time as there are copies of the graph."""
     n = A.nrows
-    rounds = trees or how.get("unweighted") or how.get("limit") is not None
+    rounds = trees or how.get("unweighted")
     alone = not rounds and rounds_are_cheap() and without_rounds(A)
     for copies, seeds in batches(A, sources, 0 if alone else ENTRIES):
         rows, tree = among(copies, seeds, trees, n=n, **how), None
@@ -64,6 +64,8 @@ def among(
 ) -> Paths:
     """The paths from the nearest of the seeds, in a graph of components of at most n vertices. Raises
     NegativeCycleError."""
+    if limit is not None and not limit < np.inf:
+        limit = None if limit == np.inf else -1.0  # no path is as short as NaN
     if unweighted:
         return _levels(A, seeds, trees, limit)
     d = Vector(float, A.nrows, name="d")
@@ -78,7 +80,8 @@ def among(
 
 
 def _levels(A: Matrix, seeds: np.ndarray, trees: bool, limit: float | None) -> Paths:
-    tree = search(A, roots(seeds, A.nrows))
+    depth = None if limit is None or limit >= A.nrows else max(int(limit), 0)
+    tree = search(A, roots(seeds, A.nrows), depth)
     levels = tree.levels.to_dense(-1).astype(float)
     gone = (levels < 0) | ~(levels <= (np.inf if limit is None else limit)) & (levels != 0)
     levels[gone] = np.inf

@@ -33,6 +33,7 @@ from algos._csgraph_inputs import (
     on_gpu,
     on_host,
     pattern,
+    reaches_far,
     rows_of,
     short_rows,
     validated,
@@ -178,9 +179,9 @@ def dijkstra(
     limit = float(limit)
     if limit < 0:
         raise ValueError("limit must be >= 0")
-    many, large, whole = len(sources) >= MANY, csr.nnz >= LARGE, limit == np.inf and not min_only
-    roads = many and len(sources) * csr.nnz >= LARGE and short_rows(csr)
-    far = whole and (many and large and n >= WIDE or roads)
+    many, large = len(sources) >= MANY, csr.nnz >= LARGE
+    roads = many and len(sources) * csr.nnz >= LARGE and short_rows(csr) and reaches_far(csr, limit)
+    far = not min_only and (limit == np.inf and many and large and n >= WIDE or roads)
     worth = not return_predecessors and ((many or large) if unweighted else far)
     if left(negative or worth):
         return scipys.dijkstra(csr, directed, indices, return_predecessors, unweighted, limit, min_only)

@@ -277,8 +277,8 @@ def relax(A: Matrix, d: Vector, lowest: float, total: float, rounds: int, most: 
     Distances above `most` are dropped. Returns whether the distances converged.
     """
     n, dtype = d.size, d.dtype.name
-    if lowest >= 0 and most is None and without_rounds(A):
-        with fixpoint() as it:
+    if lowest >= 0 and (most is None or rounds_are_cheap()) and without_rounds(A):
+        with fixpoint(cutoff=most) as it:
             d(binary.min) << min_plus[dtype](d @ A)
         return it.converged
     step = step_of(A, lowest, total)

@@ -34,8 +34,7 @@ def cliques():
 
 CLIQUES = cliques()
 ALL = side_by_side(ALL, CLIQUES)
-KINDS = {name: GRAPHS[name] for name in ("one vertex", "no arcs")} | {"all kinds": ALL}
-every_graph = pytest.mark.parametrize("graph", KINDS.values(), ids=KINDS)
+every_graph = pytest.mark.parametrize("graph", [*list(GRAPHS.values())[:2], ALL], ids=[*list(GRAPHS)[:2], "all kinds"])
 
 
 def edges(M):

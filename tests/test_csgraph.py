@@ -142,7 +142,7 @@ directions = st.booleans()
 @given(graph=st.one_of(graphs(), graphs("real"), graphs("special")), directed=directions, data=st.data())
 def test_shortest_paths(devices, graph, directed, data):
     n = graph[1].shape[0]
-    limit = data.draw(st.sampled_from([np.inf, 0, 1, 2.5, 4]))
+    limit = data.draw(st.sampled_from([np.inf, 0, 1, 2.5, 4, 1e300, np.nan]))
     unweighted = data.draw(st.booleans())
     method = data.draw(st.sampled_from(["auto", "FW", "D", "BF", "J"]))
     if method not in ("FW", "auto"):  # sums of other orders
@@ -300,6 +300,25 @@ def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
     for limit in ("MANY", "WIDE", "LARGE", "LONG"):
         monkeypatch.setattr(ours, limit, 1)
     check(0 if worth else 1)
+
+
+@pytest.mark.parametrize("limit", [0, 10.0, 600.0, 5000.0, 1e9])
+def test_a_limit_on_a_road_map(monkeypatch, limit):
+    """Several sources, one of them twice, and the nearest of them; a short limit leaves the call to SciPy."""
+    gb.init("cpu:2")
+    graph = gb.io.mmread(Path(__file__).parents[1] / "data/luxembourg_osm.mtx.gz").to_scipy_sparse()
+    graph = graph.tocsr()[:9000, :9000]
+    graph.data = np.random.default_rng(1).integers(0, 256, graph.nnz).astype(float)
+    sources = [5, 8999, 5, -3]
+    for min_only in (False, True):
+        want = theirs.dijkstra(graph, indices=sources, limit=limit, min_only=min_only)
+        np.testing.assert_array_equal(ours.dijkstra(graph, indices=sources, limit=limit, min_only=min_only), want)
+    monkeypatch.setattr(_csgraph_inputs, "OWN", False)
+    monkeypatch.setattr(ours, "LARGE", 1)
+    calls, of = [], theirs.dijkstra
+    monkeypatch.setattr(theirs, "dijkstra", lambda *given: calls.append(given) or of(*given))
+    ours.dijkstra(graph, indices=range(9), limit=limit)
+    assert len(calls) == (limit < 2 * graph.data.mean() * 9000**0.5)
 
 
 def test_many_sources_of_a_road_map(monkeypatch):

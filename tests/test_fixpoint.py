@@ -138,7 +138,7 @@ def test_random_bodies(devices, name):
 class Asked:
     """A fixpoint that is asked about, and not run."""
 
-    mask = None
+    mask = cutoff = None
 
     def __init__(self, matrix, output, op, schedule="free"):
         self.matrix, self.output, self.semiring, self.schedule = matrix, output, op, schedule
@@ -202,6 +202,21 @@ def test_many_that_wait_from_the_beginning(devices, name, window):
             assert dict(zip(*(part.tolist() for part in d.to_coo()), strict=True)) == want and it.converged
 
 
+@pytest.mark.parametrize("degree", [1, 3, 20])
+@pytest.mark.parametrize("last", [0, 1, 200])
+def test_rows_of_every_length(devices, degree, last):
+    """Few entries, more than are relaxed at once, none; those of the last vertex end the matrix."""
+    rng, n = np.random.default_rng(degree), 700
+    lengths = rng.integers(0, 2 * degree + 1, n)
+    lengths[[3, 400, n - 1]] = 300, n, last
+    rows, cols = np.repeat(np.arange(n), lengths), np.concatenate([rng.permutation(n)[:k] for k in lengths])
+    for values in (rng.integers(1, 99, len(rows)).astype(float), np.full(len(rows), 3.0)):
+        A = sp.csr_array((values, (rows, cols)), (n, n))
+        for source in (3, n - 1, int(lengths.argmin())):
+            found, it = paths(A, source)
+            assert np.array_equal(found, csgraph.dijkstra(A, indices=source)) and it.converged
+
+
 def test_the_types_of_arguments_are_looked_at_once(monkeypatch):
     """Kernels check their arguments in Python in the first slice of work only, in a new session too."""
     monkeypatch.setattr(gb.settings, "interpret", False)
@@ -210,6 +225,60 @@ def test_the_types_of_arguments_are_looked_at_once(monkeypatch):
     monkeypatch.setattr(Kernel, "__call__", lambda self, *given: checked.update([self.kind]) or call(self, *given))
     _, it = paths(roads(400, 1), 7, window=1, schedule="free")
     assert it.windows > 30 and 0 < checked["relax"] <= 3 and checked["drain"] <= 3, checked
+
+
+@pytest.mark.parametrize("schedule", ["auto", "rounds"])
+@pytest.mark.parametrize("cutoff", [0, 60.5, 200, 1e6, -1])
+def test_cutoffs_of_lengths(devices, schedule, cutoff):
+    A = roads(200, 4)
+    if cutoff < 0:
+        want = np.full(200, np.inf)
+        want[7] = 0
+    else:
+        want = csgraph.dijkstra(A, indices=7, limit=cutoff)
+    for window in ("auto", None, 40.0):
+        found, it = paths(A, 7, window=window, schedule=schedule, cutoff=cutoff)
+        assert np.array_equal(found, want) and it.converged
+        assert it.updates <= 4 * np.isfinite(want).sum() or schedule == "rounds" or window is None
+    for dtype in ("INT16", "INT64", "FP32"):
+        d = gb.Vector.from_coo([7], [0], dtype, size=200)
+        G = gb.io.from_scipy_sparse(A.astype(d.dtype.np_type))
+        with fixpoint(schedule=schedule, cutoff=min(cutoff, 30000)):
+            d(binary.min) << semiring.min_plus[dtype](d @ G)
+        assert np.array_equal(d.to_dense(np.iinfo(np.int16).max), np.where(want < np.inf, want, np.iinfo(np.int16).max))
+
+
+@pytest.mark.parametrize("cutoff", [3, 3.5, 100])
+def test_cutoffs_of_widths(devices, cutoff):
+    """Of max, what is below a cutoff counts as absent: the widest paths over arcs that are as wide."""
+    A = roads(150, 2).tocoo()
+    for values in (np.full(150, 0), np.arange(150)):
+        kept = A.data >= cutoff
+        arcs = [*zip(*(x[kept].tolist() for x in (*A.coords, A.data)), strict=True)]
+        given = {i: float(x) for i, x in enumerate(values) if i % 7 == 3}
+        d, out = gb.Vector.from_dict(given, float, size=150), {i: x for i, x in given.items() if x >= cutoff}
+        G = gb.io.from_scipy_sparse(A.tocsr())
+        want = {**given, **improved(np.fmax, min, 150, out, arcs, np.ones(150))} if out else given
+        with fixpoint(cutoff=cutoff) as it:
+            d(binary.max) << semiring.max_min(d @ G)
+        assert d.to_dict() == want and it.converged
+
+
+def test_no_cutoff(first):
+    A = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3)
+    for wrong in (np.nan, np.inf, "1", True, 10**400):
+        with pytest.raises(InvalidValue, match="cutoff"):
+            fixpoint(cutoff=wrong)
+    small, truths = (gb.Vector.from_coo([0], [1], dtype, size=3) for dtype in ("INT8", bool))
+    S, T = A.dup("INT8"), A.dup(bool)
+    with pytest.raises(InvalidValue, match="INT8"), fixpoint(cutoff=128):
+        small(binary.min) << semiring.min_plus["INT8"](small @ S)
+    with pytest.raises(InvalidValue, match="cutoff"), fixpoint(cutoff=1):
+        truths(binary.lor) << semiring.lor_land(truths @ T)
+    x, r = gb.Vector(float, 3), gb.Vector.from_coo([0], [1.0], size=3)
+    with pytest.raises(InvalidValue, match="cutoff"), fixpoint(cutoff=1):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ A)
 
 
 def test_a_window_takes_what_is_no_number(devices, monkeypatch):

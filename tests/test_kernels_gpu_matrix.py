@@ -125,7 +125,7 @@ def test_move_rows(pair, dtype, wide, iso):
                 avals=A.vals.astype(dtype.np_type),
                 astride=1,
                 names=names,
-                renamed=renamed,
+                how=renamed,
                 out_begins=begins[:-1],
                 out_cols=np.zeros(begins[-1], wide),
                 out_vals=np.zeros(begins[-1], dtype.np_type),

@@ -93,9 +93,11 @@ def test_rows_side_by_side(devices):
     """Rows that follow each other, and others; the first and the last, none, one value for all."""
     gb.init(devices)
     S = with_hubs(200)
+    order = np.random.default_rng(2).permutation(200)
     for held in (S, ones(S)):
         A = gb.Matrix.from_scipy_sparse(held)
-        for ids in (slice(0, 200), slice(3, 90), slice(150, 200), slice(20, 20), [199], [3, 4, 6], [5, 4, 3], [7, 7]):
+        blocks = slice(0, 200), slice(3, 90), slice(150, 200), slice(20, 20)
+        for ids in (*blocks, [199], [3, 4, 6], [5, 4, 3], [7, 7], order):
             found, right = A[ids, :].new(), held[ids]
             assert found.shape == right.shape and np.array_equal(found.to_scipy_sparse().toarray(), right.toarray())
 

@@ -726,3 +726,55 @@ def test_graphs_go_with_their_programs(first, captured):
 def test_signature_keeps_the_names_of_arguments():
     assert [*inspect.signature(algos.connected_components).parameters] == ["A"]
     assert algos.pagerank.__doc__.startswith("PageRank")
+
+
+def test_what_is_made_of_matrices_alone_is_made_once(devices):
+    """As long as they hold the same: entries of them that are set, results that the caller changes, others, none."""
+
+    @gb.program
+    def reached(A, v):
+        both = binary.plus(A | A.T).new()
+        return both, plus_times(v @ both).new()
+
+    def right(A, v):
+        both = A.to_dense(0) + A.to_dense(0).T
+        return both, v.to_dense(0) @ both
+
+    def check(A, v):
+        with gb.trace() as records:
+            found = reached(A, v)
+        for one, two in zip(found, right(A, v), strict=True):
+            assert np.array_equal(one.to_dense(0), two)
+        return found[0], sum(record.step == "merge" for record in records)
+
+    A, v = graph(), gb.Vector.from_dense(np.arange(float(N)))
+    made = [check(A, v)[1] for _ in range(3)]
+    assert made[0] > 0 and made[1:] == [0, 0]
+    both, _ = check(A, v)
+    both[0, 1] = 77.0
+    both.clear()
+    for _ in range(2):
+        check(A, v)
+    for change in (lambda: A.__setitem__((2, 3), 50.0), lambda: A.__delitem__((2, 3)), A.clear):
+        change()
+        for _ in range(3):
+            check(A, v)
+    B = graph(seed=5)
+    for C in (B, B.dup(), graph(seed=6), B):
+        check(C, v)
+
+
+def test_what_was_made_of_a_matrix_goes_with_it(first):
+    @gb.program
+    def both(A):
+        return binary.plus(A | A.T).new().reduce_scalar(monoid.plus).new()
+
+    A = graph()
+    for _ in range(4):
+        both(A)
+    steps = [step for one in kept() for step in one.steps if isinstance(step, programs.Run) and step._kept]
+    assert steps
+    known = weakref.ref(steps[0]._kept[1])
+    del A
+    gc.collect()
+    assert known() is None

@@ -59,6 +59,13 @@ def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
     return found
 
 
+def window_means(session: Any, matrix: Any, alike: bool) -> float | None:
+    """Mean weights that a window is wide, if all weights are `alike` or not; None: no windows."""
+    relaxing = session.kernels.relaxing
+    means: float | None = relaxing.windows[alike]
+    return means / max(matrix.nvals / matrix.nrows, 1) if means and relaxing.by_degree else means
+
+
 def free(session: Any, matrix: Any) -> bool:
     """Whether going without rounds is possible and predicted to take less time: on few devices, or if all rows are
     short, as rounds then are many and of few vertices."""
@@ -142,6 +149,8 @@ def _of_values(session: Any, work: Any) -> str | None:
         return f"values of type {dtype.name}, of less than {itemsize} bytes"
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
+    if work.cutoff is not None and not session.kernels.relaxing.cuts:
+        return "a cutoff"
     return None
 
 
@@ -196,7 +205,7 @@ class Relaxation:
             fresh = alone or self._spread
             best = device.full(slots, monoid.start, dtype.np_type) if fresh else device.empty(slots, dtype.np_type)
             bits, lists = device.zeros(words, np.int64), session.kernels.lists(device, n, spec)
-            limits = device.put(_limits(monoid, dtype, step))
+            limits = device.put(_limits(monoid, dtype, step, work.cutoff))
             flags = k.XLIST if alone else k.XFULL if dense.form == "full" else 0
             block, own = dense.blocks[b], (best[rows], bits[place])
             given = (block.vals, block.stride, unused.words if block.words is None else block.words)
@@ -224,7 +233,7 @@ class Relaxation:
         self._received = 0  # bytes that came to owners
         self._windows = self.meetings = 0  # meetings: times that all had done what lay within the limit
         if self._spread:  # the host moves the limit; arrays of one number, which wrap as those of the kernels do
-            limits = _limits(monoid, dtype, step)
+            limits = _limits(monoid, dtype, step, None)
             self._limit, self._rise = limits[:1], limits[1:2]
             self._moved_at = 0, 0  # vertices extended, and meetings, when the limit was moved last
             self._read_progress()
@@ -313,7 +322,7 @@ class Relaxation:
             device, part = session.devices[task.device], self._parts[task.block]
             numbers: list[int] = device.get(part.lists[3][: len(PROGRESS)]).tolist()
             if self._spread:  # and the best value that waits
-                numbers += device.get(part.limits)[2:].astype(wide).view(np.int64).tolist()
+                numbers += device.get(part.limits)[2:3].astype(wide).view(np.int64).tolist()
             return numbers
 
         found = session.allgather(tasks, session.over(tasks, counted, 0.0), "a fixpoint")
@@ -405,9 +414,11 @@ def relax(session: Any, work: Any, frontier: Any, spread: bool) -> Done:
     return Done(found.numbers["extended"], found.numbers["windows"], waiting, why, ended == k.WIDE)
 
 
-def _limits(monoid: Any, dtype: Any, step: float | None) -> np.ndarray:
-    """The limit (set with the first window), how far it rises, and the best value that waits (none yet)."""
-    limits = np.full(3, monoid.start, dtype.np_type)
+def _limits(monoid: Any, dtype: Any, step: float | None, cutoff: Any) -> np.ndarray:
+    """The limit (set with the first window), how far it rises, the best value that waits (none yet), and the cutoff."""
+    limits = np.full(4, monoid.start, dtype.np_type)
+    if cutoff is not None:
+        limits[3] = cutoff
     if step is None:
         return limits
     if dtype.kind == "f":

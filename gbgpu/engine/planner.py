@@ -187,7 +187,7 @@ class Planner:
             reduce = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
             text = f"rows reached on {p} devices, by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap{iso}"
             return self.emit("reduce_scatter", t, ("S", mask), reduce, text, None, seconds)
-        drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
+        drain = Spec(op=spec.op.monoid, out=spec.out, idx=spec.idx, iso=spec.iso)
         if p == 1:
             return self.emit("drain", t, ("S",), drain, f"rows reached -> list{iso}")
         self.emit("drain", t._replace(name="T"), ("S",), drain, f"rows reached -> {p} lists{iso} a device")

@@ -278,9 +278,9 @@ class Session(Statements):
                 raise InvalidValue(message(f"outputs that keep their shapes, {made.shape} and {beside.shape}", came))
             one._store, other._store = made._store, beside._store
 
-    def window_means(self, alike: bool) -> float | None:
+    def window_means(self, matrix: Any, alike: bool) -> float | None:
         """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
-        return self.kernels.relaxing.windows[alike]
+        return fixpoint.window_means(self, matrix, alike)
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""

@@ -6,10 +6,11 @@ Gaps in braces are filled with the expressions of one instance. Contract: interf
 
 FLAGS = """
 # Indices that are never negative cost less as unsigned ones.
-SIX, LOW_BITS, ONCE, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uint64(1)
+SIX, LOW_BITS, ONCE, FOUR, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uintp(4), np.uint64(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
 PAIRED, WINDOWED = 32768, 65536
+RENAMED, ADJOINING = 1, 2
 """
 
 # Shell's, with Knuth's gaps: rows are short.
@@ -323,13 +324,20 @@ BODIES = {
             out_vals[e] = {scaled}
 """,
     "move_rows": """
+    held, room = np.uintp(len(cols)), np.uintp(len(out_cols))
     for k in range(n):
+        if k + FAR < n:
+            fetch(indptr, np.uintp(max(slots[k + FAR], 0)))
+        if k + NEAR < n:
+            ahead = indptr[np.uintp(max(slots[k + NEAR], 0))]
+            fetch(cols, np.uintp(ahead))
+            fetch(avals, np.uintp(ahead * astride))
         r = np.intp(slots[k])
         if r < 0:
             continue
         begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
         to = np.uintp(out_begins[k])
-        if renamed:
+        if how & RENAMED:
             for q in range(end - begin):
                 out_cols[to + q] = names[np.uintp(cols[begin + q])]
         else:

@@ -7,6 +7,7 @@ from .cpu_bodies import ALLOW, ROW, fill
 FETCH = """
 FAR, NEAR = 8, 4
 BRIEF = 8  # mean entries of rows so short that what each decides is not foreseen: choosing costs less than branching
+ROOM = 128  # entries of brief rows that are put side by side
 """
 
 COUNT_DEGREE = """
@@ -39,7 +40,6 @@ hit = seen != 0
 # Any first arrival does: slots that are done or masked are told by a byte each, which is quicker to test than bits
 # where the frontier is large enough to pay for the spreading.
 SPREAD = """
-spare = np.uintp(max(len(acc_vals), 1) - 1)  # a place that is no slot's
 spread = not listed or size << 6 > n
 brief = not spread and not flags & DENSE and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
 blocked = np.empty(len(acc_words) << 6 if spread else 1, np.uint8)
@@ -52,19 +52,6 @@ if spread:
             blocked[(v << 6) + b] = (word >> b) & 1
 """
 SPREAD_LOOP = """
-if brief:
-    for e in range(begin, end):
-        c = np.uintp(cols[e])
-        w, o, mine = c >> SIX, c - low, np.int64(1) << np.int64(c & LOW_BITS)
-        if masked and o < room:
-            mine &= ~(mwords[o >> SIX] ^ flip)  # 0: shut out
-        seen = acc_words[w]
-        acc_words[w] = seen | mine
-        new = mine & ~seen != 0
-        {brief_scatter}
-        touched[top] = c
-        top += np.uintp(new)
-    continue
 if spread:
     for e in range(begin, end):
         c = np.uintp(cols[e])
@@ -77,19 +64,60 @@ if spread:
     continue
 """
 
+# Rows of few entries: these are put side by side first, at the end of `touched`, four at a time whatever a row has. One
+# loop then goes through those of many rows. Where a row ends, and whether an arrival is the first, is no branch, as it
+# is not foreseen. What lacks room for that is left to the loop over rows.
+BRIEF_ROWS = """
+last, total, e, end = np.intp(len(touched)) - ROOM - 4, np.uintp(indptr[n]), np.uintp(0), np.uintp(0)
+while brief and (q + 1 < size or e < end) and np.intp(top) + ROOM + 4 <= last:
+    many = 0
+    while many < ROOM and (q + 1 < size or e < end):
+        if e == end:
+            q += 1
+            r = np.intp(slots[q])
+            {load_x}
+            e, end = np.uintp(indptr[np.uintp(r)]), np.uintp(indptr[np.uintp(r) + ONCE])
+            edges += np.intp(end - e)
+        if e + FOUR > total:
+            brief = False
+            break
+        to, some = last + many, min(end - e, FOUR)
+        c0, c1, c2, c3 = cols[e], cols[e + ONCE], cols[e + np.uintp(2)], cols[e + np.uintp(3)]
+        touched[to], touched[to + 1], touched[to + 2], touched[to + 3] = c0, c1, c2, c3
+        {keep}
+        e, many = e + some, many + np.intp(some)
+    for k in range(last, last + many):
+        c = np.uintp(touched[k])
+        w, o, mine = c >> SIX, c - low, np.int64(1) << np.int64(c & LOW_BITS)
+        if masked and o < room:
+            mine &= ~(mwords[o >> SIX] ^ flip)  # 0: shut out
+        seen = acc_words[w]
+        acc_words[w] = seen | mine
+        {listed}
+        touched[top] = c
+        top += np.uintp(mine & ~seen != 0)
+if e < end:  # the loop over rows takes this one from its beginning
+    edges -= np.intp(end - np.uintp(indptr[np.uintp(r)]))
+    q -= 1
+rows = q + 1
+"""
+
 # All terms of all rows, where nothing ends a row: what is decided for each row takes as long as a short row itself.
 ALL_TERMS = """
 if full and not flags & MASKED and {strides}:
+    total = np.uintp(indptr[n])
     for w in range((n + 63) >> 6):
         first, bits = w << 6, np.int64(0)
         for r in range(first, min(first + 64, n)):
             begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
             acc = START
+            {four_terms}
             for e in range(begin, end):
                 c = np.uintp(cols[e])
                 acc = add(acc, {value})
             out_vals[r] = acc
-            bits |= np.int64(begin != end) << (r - first)
+        for r in range(first, min(first + 64, n)):
+            bits |= np.int64(indptr[r] != indptr[r + 1]) << (r - first)
         out_words[w] = bits
         found += popcount(bits)
     count[0] += found
@@ -98,6 +126,24 @@ if full and not flags & MASKED and {strides}:
         stats[1] += n
     return
 """
+
+# The same four at a time. Nobody foresees where a row ends: three more are computed, and those that are another row's
+# count as nothing.
+FOUR_TERMS = """
+while begin + FOUR <= end:
+    {columns}
+    acc = {four}
+    begin += FOUR
+if begin + FOUR <= total:
+    {columns}
+    t0, t1, t2, left = {v0}, {v1}, {v2}, end - begin
+    t0 = t0 if left > 0 else START
+    t1 = t1 if left > 1 else START
+    t2 = t2 if left > 2 else START
+    acc = {three}
+    begin = end
+"""
+COLUMNS = ", ".join(f"c{k}" for k in range(4)) + " = " + ", ".join(f"np.uintp(cols[begin + {k}])" for k in range(4))
 
 BODIES = {
     "pull": """
@@ -148,6 +194,7 @@ BODIES = {
     {spread}
     {iso_value}
     q = -1
+    {brief_rows}
     while q + 1 < size:
         q += 1
         if listed:
@@ -339,12 +386,18 @@ def product(kind, spec, parts):
     if not spec.iso and kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
         load.append(f"once = {value}")
         value = "once"
-    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
-    names["all_terms"] = ""
+    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load)}
+    names |= dict.fromkeys(("spread", "spread_loop", "brief_rows", "all_terms"), "")
+    # No first arrival is looked at again: unless DENSE, their values lie as `touched` has the slots.
+    first_arrival = f"acc_vals[c if flags & DENSE else top] = {value}"
     if monoid.is_any or spec.iso:
-        scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
-        loop = fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
-        names |= {"spread": SPREAD, "spread_loop": loop}
+        names |= {"spread": SPREAD, "spread_loop": fill(SPREAD_LOOP, {"scatter": "" if spec.iso else first_arrival})}
+        four = [value.replace("(e)", f"(e + np.uintp({k}))").replace("(c)", f"(c{k})") for k in range(4)]
+        keep = "" if spec.iso else "\n".join(f"acc_vals[to + {k}] = {one}" for k, one in enumerate(four))
+        listed = "" if spec.iso else "acc_vals[top] = acc_vals[k]"
+        if kind == "push":
+            gaps = {"load_x": "\n".join(load), "keep": keep, "listed": listed}
+            names["brief_rows"] = fill(BRIEF_ROWS, gaps)
     if spec.iso:
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
@@ -361,20 +414,32 @@ def product(kind, spec, parts):
             sparse_loop=fill(SPARSE_LOOP, {"accumulate": f"acc = {value}\nbreak", "stop": ""}),
             store="out_vals[r] = acc",
             full_loop=f"c = np.uintp(cols[e])\nacc = {value}\nhit = True",
-            scatter=f"if new:\n    acc_vals[c] = {value}",
+            scatter=f"if new:\n    {first_arrival}",
         )
     else:
         cheap = multiply.name in _CHEAP and multiply.return_type is monoid.dtype
         gaps = {"accumulate": f"acc = add(acc, {value})", "value": value, "stop": stop.format(pad="    ")}
+        plain = _of_strides_1(value)
+        terms = _four_terms(plain["value"], spec.fixed) if cheap and monoid.name == "plus" else ""
         names |= dict(
             acc_start="acc = START",
             sparse_loop=fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
-            all_terms="" if stop else fill(ALL_TERMS, _of_strides_1(value)),
+            all_terms="" if stop else fill(ALL_TERMS, plain | {"four_terms": terms}),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     return names
+
+
+def _four_terms(value, fixed):
+    """Rows of terms four at a time; `fixed`: summed one after the other."""
+    lanes = [value.replace("c]", f"c{k}]").replace("(c)", f"(c{k})").replace("[e]", f"[begin + {k}]") for k in range(4)]
+    in_order = "add(add(add(add(acc, {}), {}), {}), {})", "add(add(add(acc, t0), t1), t2)"
+    in_pairs = "add(add(acc, add({}, {})), add({}, {}))", "add(add(acc, t0), add(t1, t2))"
+    four, three = in_order if fixed else in_pairs
+    sums = {"columns": COLUMNS, "four": four.format(*lanes), "three": three}
+    return fill(FOUR_TERMS, sums | {f"v{k}": lane for k, lane in enumerate(lanes)})
 
 
 def _full_loop(value, stop):
@@ -396,9 +461,11 @@ def combine(kind, spec, parts):
     if spec.iso:
         return {"scatter": ""}
     parts.define("add", spec.op.binary.program)
-    first, later = "if new:\n    acc_vals[c] = vals[q]", "else:\n    acc_vals[c] = add(acc_vals[c], vals[q])"
-    return {"scatter": first if spec.op.is_any else f"{first}\n{later}"}
+    if spec.op.is_any:
+        return {"scatter": "if new:\n    acc_vals[top] = vals[q]"}
+    return {"scatter": "if new:\n    acc_vals[c] = vals[q]\nelse:\n    acc_vals[c] = add(acc_vals[c], vals[q])"}
 
 
 def drain(kind, spec, parts):
-    return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]"}
+    listed = spec.op is not None and spec.op.is_any
+    return {"move": "" if spec.iso else f"out_vals[at] = acc_vals[{'q' if listed else 'c'}]"}

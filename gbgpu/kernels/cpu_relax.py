@@ -5,12 +5,16 @@ in a list, which is gone through when the ring is empty. A vertex is in each at 
 all. Of those that wait, one that improves again keeps its place; one that comes into the window leaves the list at the
 next look. As long as the list is as it was given, and its values ascend, a window begins at `front`, before which none
 waits: labels of components, which all vertices have, are then looked at once and not in each window.
+
+What the next vertices of the ring reach is put side by side first, and then relaxed in one loop. Where rows are short,
+nobody can foresee where a row ends and which arc improves its head, so that neither is a branch.
 """
 
 from math import isnan
 from typing import Any
 
 from ..semiring._lower import literal_text
+from ..semiring._operators import BinaryOp
 from .interface import CONVERGED, CROWDED, WIDE, Spec
 
 BODIES = {
@@ -42,13 +46,17 @@ BODIES = {
 """,
     "relax": """
     at, waiting, far_count = progress[7], progress[0], progress[1]
-    limit, delta, lowest = limits[0], limits[1], limits[2]
+    limit, delta, lowest, cutoff = limits[0], limits[1], limits[2], limits[3]
     edges, extended, improved, begun, ended = np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
     masked, windowed, told = flags & MASKED, flags & WINDOWED, touched_count[0]
     flip = 0 if flags & COMPLEMENT else -1
     front = UNORDERED if SPREAD else np.intp(progress[8])
-    while ended == 0 and edges < most:
-        if waiting == 0:
+    rare = np.int64(indptr[n]) - np.int64(indptr[0]) > BRIEF * n  # that an arc improves its head, which is foreseen
+    heads = np.empty(ROOM + 4, np.int64)
+    terms = np.empty(ROOM + 4, np.{term})
+    total, e, end = np.uintp(indptr[n]), np.uintp(0), np.uintp(0)
+    while ended == 0 and (edges < most or e < end):
+        if waiting == 0 and e == end:
             while 0 <= front < far_count and queued[far[front]] & WAITS == 0:
                 front += 1
             if far_count == 0 or front == far_count:
@@ -101,59 +109,76 @@ BODIES = {
                 if wide != 0 and waiting > wide:
                     ended = WIDE
         else:
-            if waiting > FAR:
-                ahead = at + FAR
-                fetch(indptr, np.uintp(near[ahead if ahead < n else ahead - n]))
-                ahead = at + NEAR
-                row = indptr[np.uintp(near[ahead if ahead < n else ahead - n])]
-                fetch(cols, np.uintp(row))
-                fetch(avals, np.uintp(row * astride))
-            r = np.intp(near[at])
-            at += 1
-            if at == n:
-                at = 0
-            waiting -= 1
-            queued[r] = queued[r] & (LISTED | WAITS)
-            extended += 1
-            {load_x}
-            begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
-            edges += end - begin + 1
-            for e in range(begin, end):
-                c = np.intp(cols[e])
+            many = 0
+            while many < ROOM and (waiting > 0 or e < end):
+                if e == end:
+                    if waiting > FAR:
+                        ahead = at + FAR
+                        fetch(indptr, np.uintp(near[ahead if ahead < n else ahead - n]))
+                        ahead = at + NEAR
+                        row = indptr[np.uintp(near[ahead if ahead < n else ahead - n])]
+                        fetch(cols, np.uintp(row))
+                        fetch(avals, np.uintp(row * astride))
+                    r = np.intp(near[at])
+                    at += 1
+                    if at == n:
+                        at = 0
+                    waiting -= 1
+                    queued[r] = queued[r] & (LISTED | WAITS)
+                    extended += 1
+                    {load_x}
+                    e, end = np.uintp(indptr[np.uintp(r)]), np.uintp(indptr[np.uintp(r) + ONCE])
+                    edges += np.int64(end - e) + 1
+                some = min(end - e, FOUR)
+                if e + FOUR <= total:
+                    c0, c1, c2, c3 = cols[e], cols[e + ONCE], cols[e + np.uintp(2)], cols[e + np.uintp(3)]
+                    heads[many], heads[many + 1], heads[many + 2], heads[many + 3] = c0, c1, c2, c3
+                    if astride == 1:
+                        {four}
+                    else:
+                        {alike}
+                else:
+                    for k in range(np.intp(some)):
+                        heads[many + k] = cols[e + np.uintp(k)]
+                        {one}
+                e, many = e + some, many + np.intp(some)
+            for k in range(many):
+                c, term = np.intp(heads[k]), terms[k]
                 if masked and (mwords[c >> 6] ^ flip) & (np.int64(1) << np.int64(c & 63)) != 0:
                     continue
-                term = {value}
                 old = best[c]
-                made = add(old, term)
-                if made == old or made != made:
+                better = np.int64(improves(old, term)) & np.int64(within(term, cutoff))
+                if is_start(term) and is_start(old):
                     bit = np.int64(1) << np.int64(c & 63)
-                    if not is_start(term) or not is_start(old) or bits[c >> 6] & bit != 0:
-                        continue
+                    better = np.int64(bits[c >> 6] & bit == 0)
                     bits[c >> 6] |= bit
-                improved += 1
-                best[c] = made
+                if rare and better == 0:
+                    continue
+                made = {made}
+                best[c] = made if better != 0 else old
+                improved += better
                 if SPREAD and (c < first or c >= first + n):
                     bit = np.int64(1) << np.int64(c & 63)
-                    if acc_words[c >> 6] & bit == 0:
+                    if better != 0 and acc_words[c >> 6] & bit == 0:
                         acc_words[c >> 6] |= bit
                         touched[told] = c
                         told += 1
                     continue
                 to = c - first
-                was = queued[to]
-                if beyond(made, limit):
-                    if was & LISTED == 0:
-                        far[far_count] = to
-                        far_count += 1
-                    queued[to], front = was | LISTED | WAITS, UNORDERED
-                    if SPREAD:
-                        lowest = add(lowest, made)
-                else:
-                    if was & RINGED == 0:
-                        place = at + waiting
-                        near[place if place < n else place - n] = to
-                        waiting += 1
-                    queued[to] = (was | RINGED) & (RINGED | LISTED)
+                was = np.int64(queued[to])
+                later = better & np.int64(beyond(made, limit))
+                sooner = better - later
+                far[far_count] = to
+                far_count += later & np.int64(was & LISTED == 0)
+                place, rings = at + waiting, sooner & np.int64(was & RINGED == 0)
+                place = place if place < n else place - n
+                near[place if rings != 0 else n] = to
+                waiting += rings
+                now = was | LISTED | WAITS if later != 0 else was
+                queued[to] = (was | RINGED) & (RINGED | LISTED) if sooner != 0 else now
+                front = UNORDERED if later != 0 else front
+                if SPREAD and later != 0:
+                    lowest = add(lowest, made)
     if SPREAD:
         limits[2], touched_count[0] = lowest, told
     progress[0], progress[1] = waiting, far_count
@@ -207,13 +232,36 @@ RINGED, LISTED, WAITS = 1, 2, 4
 UNORDERED = -1  # in place of the front
 
 
+def is_start(value):
+    return {{}}
+"""
+
+# The same of any monoid, and in one comparison of min and max. A sum heeds NaN and the sign of zeros.
+ANY = """
 def beyond(value, limit):
     better = add(value, limit)
     return better != value and (better == better or value == value)
 
 
-def is_start(value):
-    return {{}}
+def within(value, cutoff):
+    return True
+
+
+def improves(old, term):
+    made = add(old, term)
+    return made != old and made == made
+"""
+LINE = """
+def beyond(value, limit):
+    return limit {less} value
+
+
+def within(value, cutoff):
+    return not cutoff {less} value
+
+
+def improves(old, term):
+    return not old {less}= term and term == term
 """
 
 
@@ -224,14 +272,26 @@ def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     parts.define("add", monoid.binary.program)
     parts.text.append(f"START = {literal_text(monoid.start, monoid.dtype)}")
     none = "value != value" if monoid.dtype.kind == "f" and isnan(monoid.start) else "value == START"
-    parts.text.append(JUDGES.format(none))
+    built_in = monoid.op.binaryop is BinaryOp.registry.get(monoid.name)
+    less = {"min": "<", "max": ">"}.get(monoid.name) if built_in else None
+    parts.text += [JUDGES.format(none), LINE.format(less=less) if less else ANY]
     if kind != "relax":
         return {}
     parts.cast("cast_x", spec.b, left if flip else right)
     parts.cast("cast_a", spec.a, right if flip else left)
     parts.define("mult", multiply.program)
-    entry = "cast_a(avals[e * astride])"
-    x, y = ("x", entry) if flip else (entry, "x")
-    term = parts.call("mult", multiply.program, x=x, y=y)
     parts.text.append(f"SPREAD = {spec.spread}")
-    return {"load_x": "x = cast_x(best[first + r])", "value": term}
+
+    def term(k, at):
+        entry = f"cast_a(avals[{at}])"
+        x, y = ("x", entry) if flip else (entry, "x")
+        return f"terms[many + {k}] = " + parts.call("mult", multiply.program, x=x, y=y)
+
+    names = {
+        "term": monoid.dtype.np_type.name,
+        "four": "\n".join(term(k, f"e + np.uintp({k})") for k in range(4)),
+        "alike": "\n".join(term(k, 0) for k in range(4)),
+        "one": term("k", "(e + np.uintp(k)) * np.uintp(astride)"),
+    }
+    names["made"] = "term" if less else "add(old, term)"
+    return {"load_x": "x = cast_x(best[first + r])"} | names

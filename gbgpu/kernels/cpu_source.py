@@ -93,9 +93,15 @@ def _moving(kind, spec, parts):
     return {"both": "", "values": ""} if spec.iso else {"both": _MOVED_TOGETHER, "values": _MOVED}
 
 
-# In one loop: what a loop takes before its first entry is most of what short rows take.
-_MOVED_TOGETHER = """if astride == 1:
-    for q in range(end - begin):
+# In one loop, and four entries at a time if more than the row's own may be written: what a loop takes before its first
+# entry and after its last one is most of what short rows take.
+_FOUR = ", ".join(f"{{0}}[{{1}} + {k}]" for k in range(4))
+_MOVED_TOGETHER = f"""if astride == 1:
+    while how & ADJOINING and begin < end and begin + FOUR <= held and to + FOUR <= room:
+        {_FOUR.format("out_cols", "to")} = {_FOUR.format("cols", "begin")}
+        {_FOUR.format("out_vals", "to")} = {_FOUR.format("avals", "begin")}
+        begin, to = begin + FOUR, to + FOUR
+    for q in range(end - begin if begin < end else 0):
         out_cols[to + q] = cols[begin + q]
         out_vals[to + q] = avals[begin + q]
     continue"""
@@ -281,8 +287,5 @@ def source(kind: str, spec: Spec) -> str:
     names = _names(kind, spec, parts)
     body = fill(_BODIES[kind], names)
     head = [f'"""{kind}, generated."""', "import math", "import numpy as np", FLAGS]
-    # sums of rows in lanes side by side, and products not rounded before they are added
-    if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":
-        head.append("LOOSE = True")
     head += [text for name, text in _CALLED.items() if f"{name}(" in body]
     return "\n".join([*head, "", *parts.text, "", f"def kernel({', '.join(KINDS[kind].names)}):"]) + body

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 # Numbers of the host, and arrays by the types of their elements, unless a kind says otherwise.
 TYPES = {
-    **dict.fromkeys("n flags p keep row0 own_lo own_hi width renamed owner taker least shift".split(), "i64"),
+    **dict.fromkeys("n flags p keep row0 own_lo own_hi width how owner taker least shift".split(), "i64"),
     **dict.fromkeys("astride bstride cstride tstride xstride dstride".split(), "i64"),
     **dict.fromkeys("most windows wide takes first".split(), "i64"),
     **{"thunk": "THUNK", "start": "T_OUT", "adefault": "DEFAULT_A", "bdefault": "DEFAULT_B"},
@@ -111,7 +111,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "pull_far": ("n", *_CSR, *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "inout stats"),
     # Present rows of x scatter into a workspace over all output slots (acc_words = 0 before; see Kernels.neutral). The
     # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
-    # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots.
+    # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots; on CPU
+    # devices, values of the monoid any then lie in the order of touched, as also after combine.
     "push": (
         *("n", *_LIST, "xwords", "flags", *_CSR, *_IDS, "mwords", "own_lo", "own_hi"),
         *(*_SPACE, "inout stats"),
@@ -121,7 +122,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "combine": ("count", "slots", "vals", "mwords", "flags", *_SPACE),
     # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
     # starts[b] of out_slots and out_vals; restores acc_words to zero, and acc_vals to `start` if Kernels.neutral. out:
-    # type of values. If p is 1, `out_counts` is left alone: there are touched_count entries.
+    # type of values; op: the monoid, if it is any on CPU devices. If p is 1, `out_counts` is left alone: there are
+    # touched_count entries.
     "drain": (
         *("touched_count", "own touched", "inout acc_vals: T_OUT *", "inout acc_words", "start", "starts", "p"),
         *("own out out_slots", "own out out_vals", "inout out_counts"),
@@ -198,10 +200,11 @@ _KINDS: dict[str, tuple[str, ...]] = {
         *("n", "aptr", "acols", "avals", "astride", "bptr", "bcols", "bvals", "bstride", "keep", *_IDS),
         *("adefault", "bdefault", "out_indptr: PTR *", "out out_cols", "out out_vals"),
     ),
-    # Row slots[k] (none, if that is -1) is put at out_begins[k] and on; column c is names[c] there, if `renamed`.
+    # Row slots[k] (none, if that is -1) is put at out_begins[k] and on; column c is names[c] there, if `how` has
+    # RENAMED. ADJOINING: out_begins ascend without gaps, so that a row may be written over what comes after it.
     # Values are only moved: a is an unsigned type of their size; with Spec.iso they stay where they are.
     "move_rows": (
-        *("n", "slots: i64 *", *_CSR, "names", "renamed", "out_begins", "out out_cols", "out out_vals: T_A *"),
+        *("n", "slots: i64 *", *_CSR, "names", "how", "out_begins", "out out_cols", "out out_vals: T_A *"),
     ),
     # What a matrix has in row `rows[k]` and the column with slot `columns[k]`; out_vals keeps what it has where that is
     # no entry. Values are only moved, as by move_rows.
@@ -235,7 +238,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     # `best` has the values of all vertices, START where there is none; `bits` the vertices whose value is START.
     # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
     # them (CUDA: the values with which they came to `far`; CPU: marks, as cpu_relax.py has them).
-    # limits: the limit of the window, how far it rises, the best value of far. progress (int64): PROGRESS, and more.
+    # limits: the limit of the window, how far it rises, the best value of far, and beyond what values are dropped
+    # (Relaxing.cuts). progress (int64): PROGRESS, and more.
     # If other devices own columns of A (`spread`), relax has `best`, `bits` and mwords by the slots of all; those of
     # A's rows begin at `first`. Of others' vertices, `best` has the best value that was found here, and `touched` lists
     # the slots of those that improved since it was drained. The caller sets the limit. All other kernels have the

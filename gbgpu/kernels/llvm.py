@@ -50,8 +50,6 @@ class _Module:
                 self.functions[node.targets[0].id] = self.functions[node.value.id]  # type: ignore[attr-defined]
             elif isinstance(node, ast.Assign):
                 exec(compile(ast.Module([node], []), "<constants>", "exec"), {"np": np}, self.constants)  # our own text
-        # whether `add` may sum in any order, and products that it sums need not be rounded first
-        self.loose = self.constants.pop("LOOSE", False)
 
     def kernel(self, given: Sequence[str]) -> str:
         kernel = self.functions["kernel"]

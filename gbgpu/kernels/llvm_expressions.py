@@ -249,16 +249,10 @@ class Expressions:
             names = {**_ARITHMETIC, ast.Div: "div"}
             if kind not in names:
                 raise Untranslatable(f"{ast.dump(op)} of floats")
-            return Value(met, self._let(f"f{names[kind]} {self._loose(kind)}{own} {x}, {y}"))
+            return Value(met, self._let(f"f{names[kind]} {own} {x}, {y}"))
         if kind in (ast.FloorDiv, ast.Mod):
             return Value(met, self._divided(kind is ast.Mod, met, x, y))
         return Value(met, self._let(f"{(_ARITHMETIC | _BITS)[kind]} i64 {x}, {y}"))
-
-    def _loose(self, op: type) -> str:
-        """What LLVM may do to an operation on floats. Formulas of users stay as they are: x*x - y*y is 0 for x == y."""
-        if not self._module.loose:
-            return ""
-        return "contract reassoc " if self._node.name == "add" else "contract " if op is ast.Mult else ""
 
     def _divided(self, rest: bool, kind: str, x: str, y: str) -> str:
         """The quotient rounded down, or what is left of x."""

@@ -151,7 +151,11 @@ class Replay:
         return shape
 
     def finish(self) -> None:
-        """Put the program together."""
+        """Put the program together. What a `replace` made a copy of itself is left out."""
+        steps = zip(self._kinds, self._begins, self._calls, strict=True)
+        kept = [x for x in steps if "copy" not in x[0] or self._table[x[1]] != self._table[x[1] + 1]]
+        self.length -= len(self._kinds) - len(kept)
+        self._kinds, self._begins, self._calls = map(list, zip(*kept, strict=True))
         table = np.array([word & 0xFFFF_FFFF_FFFF_FFFF for word in self._table], np.uint64)
         for word, place in self._late:
             table[word] = address(table) + 8 * place

@@ -11,7 +11,7 @@ Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 
 import sys
 from collections.abc import Callable
 from functools import partial
-from math import inf, isfinite
+from math import ceil, floor, inf, isfinite
 from numbers import Real
 from typing import Any
 
@@ -68,6 +68,7 @@ class Fixpoint(Recording):
     turned: bool  # whether the product has the transpose of the matrix
     mask: Mask | None  # a structural one
     window: float | None  # the width of a window, below 0 for max; None: no windows
+    cutoff: Any  # a value of the output's type, beyond which products count as absent; None: none
     worker: int  # threads of a worker, on a GPU
     fetch: int  # vertices that a worker takes at once; 0: as many as there are for each
 
@@ -80,6 +81,7 @@ class Fixpoint(Recording):
         worker: str,
         fetch: int | None,
         tol: float | None,
+        cutoff: float | None,
     ):
         if not isinstance(schedule, str) or schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
@@ -94,6 +96,10 @@ class Fixpoint(Recording):
         if tol is not None and not number:
             raise InvalidValue(message("tol: a finite number of at least 0", repr(tol)))
         self.tol = None if tol is None else float(tol)  # a number of an unsigned type has no negative
+        number = isinstance(cutoff, Real) and not isinstance(cutoff, bool) and abs(cutoff) <= sys.float_info.max
+        if cutoff is not None and not number:
+            raise InvalidValue(message("cutoff: a finite number, or None", repr(cutoff)))
+        self._cutoff = cutoff
         if not isinstance(worker, str) or worker not in WORKERS:
             raise InvalidValue(message(f"worker: one of {', '.join(map(repr, WORKERS))}", repr(worker)))
         self.worker, most = WORKERS[worker], PLACES * WORKERS[worker]
@@ -137,6 +143,8 @@ class Fixpoint(Recording):
             print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
 
     def _sum(self, sums: Residual) -> None:
+        if self._cutoff is not None:
+            raise InvalidValue(message("no cutoff for sums", f"cutoff={self._cutoff!r}"))
         if self.schedule == "free":
             raise NotImplementedException("the free schedule isn't there for sums. Hint: schedule='auto'")
         self.output, self._how = sums.total, "rounds: sums"
@@ -191,7 +199,25 @@ class Fixpoint(Recording):
             if least < 0 or most == inf:  # inf times 0 is none
                 came = "negative ones" if least < 0 else "infinite ones"
                 raise InvalidValue(message("finite factors of at least 0, as the product is not monotone else", came))
+        self.cutoff = None if self._cutoff is None else self._last(self._cutoff)
         self.window = None if self._session.explaining else self._window()
+
+    def _last(self, cutoff: float) -> Any:
+        """The last value of the output's type that is not beyond the cutoff."""
+        name, dtype = self.semiring.monoid.name, self.semiring.monoid.dtype
+        if not self._ordered or dtype.kind == "b":
+            hint = "cutoff=None, and a select operator afterwards"
+            raise InvalidValue(message("a cutoff with the monoid min or max of numbers", repr(self.semiring), hint))
+        number = dtype.np_type.type
+        if dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                last = number(cutoff)
+            beyond = last > cutoff if name == "min" else last < cutoff
+            return np.nextafter(last, number(-inf if name == "min" else inf)) if beyond else last
+        whole = floor(cutoff) if name == "min" else ceil(cutoff)
+        if not np.iinfo(number).min <= whole <= np.iinfo(number).max:
+            raise InvalidValue(message(f"a cutoff that fits into {dtype.name}", repr(cutoff)))
+        return number(whole)
 
     def _window(self) -> float | None:
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
@@ -213,7 +239,7 @@ class Fixpoint(Recording):
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
             least, most, mean = self._session.weights(self.matrix)
         if adds and mean and (least if sign > 0 else -most) >= 0:
-            many = self._session.window_means(alike)
+            many = self._session.window_means(self.matrix, alike)
             if many is None:
                 return None
             step = sign * mean * many
@@ -300,6 +326,8 @@ class Fixpoint(Recording):
         with loop(min(bounds, default=None)) as it:
             updates << updates + near.nvals
             (t if mask is None else t(mask, replace)) << product
+            if self.cutoff is not None:
+                t << UP_TO[op.monoid.name](t, self.cutoff)
             kept << SAME(self._accum(d & t) & d)
             q(~kept.V, replace) << t
             d(self._accum) << q
@@ -338,6 +366,7 @@ class Fixpoint(Recording):
             ("worker", next(name for name, threads in WORKERS.items() if threads == self.worker), "warp"),
             ("fetch", self.fetch, 0),
             ("tol", self.tol, None),
+            ("cutoff", self._cutoff, None),
         )
         return f"gb.fixpoint({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
@@ -362,6 +391,7 @@ def fixpoint(
     worker: str = "warp",
     fetch: int | None = None,
     tol: float | None = None,
+    cutoff: float | None = None,
 ) -> Fixpoint:
     """Repeat one statement until nothing improves, in any order.
 
@@ -396,6 +426,9 @@ def fixpoint(
         default the list is shared equally, with at most one vertex a thread.
     tol : float, optional
         For sums: residuals of at most this size are left. By default 0.
+    cutoff : float, optional
+        For the monoids min and max: products beyond this number, above it or below it, count as absent. What lies
+        beyond is never extended.
 
     Returns
     -------
@@ -424,4 +457,4 @@ def fixpoint(
         with gb.fixpoint() as it:
             d(binary.min) << min_plus(d @ A)
     """
-    return Fixpoint(window, schedule, max_updates, on_window, worker, fetch, tol)
+    return Fixpoint(window, schedule, max_updates, on_window, worker, fetch, tol, cutoff)

@@ -132,7 +132,8 @@ def checked(ids: np.ndarray, n: int) -> np.ndarray:
     if ids.dtype == bool or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         came = f"{ids.dtype} of shape {ids.shape}"
         raise TypeError(message("an int, a slice, or a list of ints as an index", came, "masks go into w(mask)"))
-    if ids.size and (int(ids.max()) >= n or int(ids.min()) < -n):
-        raise IndexOutOfBound(message(f"indices from {-n} to {n - 1}", f"{ids.min()} to {ids.max()}"))
+    least, most = (int(ids.min()), int(ids.max())) if ids.size else (0, -1)
+    if most >= n or least < -n:
+        raise IndexOutOfBound(message(f"indices from {-n} to {n - 1}", f"{least} to {most}"))
     ids = ids.astype(np.int64)
-    return np.where(ids < 0, ids + n, ids) if ids.size and int(ids.min()) < 0 else ids
+    return np.where(ids < 0, ids + n, ids) if least < 0 else ids

@@ -12,12 +12,14 @@ from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
+from weakref import ref
 
 from .. import settings
 from ..errors import InvalidValue, message
 from ..trace import counters
-from .expr import new_like
+from .expr import Operand, new_like
 from .handle import Handle
+from .index import Index
 from .recording import BUILDS, outputs, recorder
 from .signatures import NotRecordable, frozen, own, rebuilt, signature
 
@@ -167,10 +169,12 @@ class Program:
 
 
 class Run:
-    """A step that is a statement."""
+    """A step that is a statement. What it makes of matrices alone is kept as long as these hold the same."""
 
     def __init__(self, session: Any, statement: Any):
         self.session, self.statement, self._seen = session, statement, _seen(session)
+        self._matrices = _matrices_alone(statement)
+        self._kept: tuple[list[ref], Any] | None = None  # what the matrices held, and what was made of that
 
     @property
     def fuses(self) -> bool:
@@ -178,9 +182,19 @@ class Run:
         w = self.statement.output
         return _seen(self.session) == self._seen and w.ndim < 2 and w._store is not None
 
-    def __call__(self) -> Any:
+    def __call__(self) -> None:
         """Run it again."""
-        return self.session.run(self.statement)
+        held, kept = [x._store for x in self._matrices], self._kept
+        if kept is not None and all(known() is one for known, one in zip(kept[0], held, strict=True)):
+            self.statement.output._store = kept[1]
+            return
+        self._kept = None
+        self.session.run(self.statement)
+        if held and None not in held:
+            self._kept = [ref(one, self._gone) for one in held], self.statement.output._store
+
+    def _gone(self, _: Any) -> None:
+        self._kept = None
 
 
 class Looped:
@@ -409,6 +423,18 @@ class Programs:
 def _seen(session: Any) -> tuple[int, int]:
     """What the host has read, and what it is to look at later."""
     return counters.host_reads, len(session._watched)
+
+
+def _matrices_alone(statement: Any) -> list[Any]:
+    """The matrices of which a statement makes a matrix; none if it reads anything else."""
+    expr, w = statement.expr, statement.output
+    if w.ndim < 2 or expr.nested or (statement.mask, statement.accum, statement.index) != (None, None, None):
+        return []
+    option = expr.option if isinstance(expr.option, tuple) else (expr.option,)
+    operands = [x for x in (expr.left, expr.right) if x is not None]
+    if any(isinstance(x, (Operand, Index)) for x in option) or any(x.ndim < 2 for x in operands):
+        return []
+    return [getattr(x, "matrix", x) for x in operands]
 
 
 def _fill(scalar: Any, value: Any) -> None:

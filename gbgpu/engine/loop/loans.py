@@ -27,8 +27,7 @@ class Loans:
         return True
 
     def _lends(self, store: Any) -> bool:
-        bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
-        return bitmap and self._session.devices[0].kind != "cpu"
+        return isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
 
     def recall(self, stores: set[int] | None = None) -> None:
         """What still lies where it was lent, all or (by their ids) some, is copied."""

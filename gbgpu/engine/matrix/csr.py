@@ -26,7 +26,7 @@ from ...distribute.blocks import (
 )
 from ...distribute.needs import Dense
 from ...distribute.rowmap import RowMap, Task
-from ...kernels.interface import Spec
+from ...kernels.interface import ADJOINING, RENAMED, Spec
 from ...language.index import consecutive
 from ...semiring._types import UNSIGNED
 from ..context import Context
@@ -81,22 +81,31 @@ def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
     indptr, total = offsets(device, rows.indptr[1:][slots] - rows.indptr[slots])  # -1, the last of both, gives 0
     cols = device.empty(total, rows.cols.dtype)
     vals = device.empty(total, rows.vals.dtype) if rows.stride else None
-    move_rows(session, device, rows, slots, indptr[:-1], cols, vals)
+    move_rows(session, device, rows, slots, indptr[:-1], cols, vals, adjoining=True)
     return Rows(indptr, cols, rows.vals if vals is None else vals, rows.stride)
 
 
 def move_rows(
-    session: Any, device: Any, rows: Rows, slots: Any, begins: Any, cols: Any, vals: Any, names: Any = None
+    session: Any,
+    device: Any,
+    rows: Rows,
+    slots: Any,
+    begins: Any,
+    cols: Any,
+    vals: Any,
+    names: Any = None,
+    adjoining: bool = False,
 ) -> None:
     """Put row slots[k] of `rows` at begins[k] and on of `cols` and (unless None) `vals`; `names`: the new ids of all
-    columns."""
+    columns; `adjoining`: each row begins where the one before ends."""
     size, iso = rows.vals.itemsize, vals is None
     ptr, idx = (f"int{8 * ids.itemsize}" for ids in (rows.indptr, rows.cols))  # a dtype's name takes microseconds
     spec = Spec(a=BITS[size], ptr=ptr, idx=idx, iso=iso)
     old, new = (x.view(f"u{size}") for x in (rows.vals, rows.vals if iso else vals))
     ids = cols if names is None else names
     kernel = session.kernels.get("move_rows", spec)
-    kernel(len(slots), slots, rows.indptr, rows.cols, old, rows.stride, ids, int(names is not None), begins, cols, new)
+    how = RENAMED * (names is not None) | ADJOINING * adjoining
+    kernel(len(slots), slots, rows.indptr, rows.cols, old, rows.stride, ids, how, begins, cols, new)
 
 
 BITS = {

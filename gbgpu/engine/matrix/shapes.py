@@ -66,7 +66,11 @@ class Ids:
             store = _by_row(session, session.content(index.vector))
             self.store = store if store.map is over and not store.iso else near_vector(session, store)
             session.doubted = session.ranks is not None
-        self.ascending = index.vector is None and map.order is None and ascending(index.ids())
+
+    @property
+    def ascending(self) -> bool:
+        """Whether slots ascend, as far as the host knows."""
+        return self.index.vector is None and self.map.order is None and ascending(self.index.ids())
 
     def all(self, b: int) -> Any:
         """Every one, on device b."""

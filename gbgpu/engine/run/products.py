@@ -236,11 +236,10 @@ class Products(Delegates):
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         gathered = type(source) is list
         own = matrix.halo is not None or gathered and source[0] is not AWAY and source[0].order is not None
-        tasks, shared, rows_of = outer.tasks, None, None
+        bits, tasks, shared, rows_of = self.registers[mask] if mask else None, outer.tasks, None, None
         if product.heads is not None:
             matrix = matrix.apart.normal
         elif session.assigner is not None and outer.p > 1:
-            bits = self.registers[mask] if mask else None
             tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"), bits)
         elif session.sharing is not None and gathered and not mask:
             agreed = session.sharing.of(spec, outer, matrix, own)
@@ -269,15 +268,15 @@ class Products(Delegates):
             return VectorBlock(block.n, vals, stride, None if full else words, count=count)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
-            session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
+            session.watched.tallies = tally_masked(session, bits, matrix)
         done = self.over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full, rows_of is None))
 
     def _joined(
         self, map: RowMap, tasks: Sequence[Task], shared: list[tuple], parts: list[VectorBlock], full: bool, cut: bool
     ) -> list[VectorBlock]:
-        """Blocks whose rows several tasks have made: what lies elsewhere is brought, and entries are added up. `cut`:
-        rows may begin inside a word, and presence words are each task's own."""
+        """Blocks whose rows several tasks have made: parts on other devices are transferred, and counts added up.
+        `cut`: the rows of a task may begin inside a word, so each task has presence words of its own."""
         session = self.session
         plus = Spec(op=Monoid.registry["plus"][INT64], b=INT64)
 
@@ -293,8 +292,8 @@ class Products(Delegates):
             for i, (task, part) in enumerate(mine):
                 into = _rows(shared[b], task, part.stride)
                 pairs = [(part.count, counts[i : i + 1]), (part.vals, into[0]), (part.words, into[1])]
-                apart = not cut and task.device != me and part.n and address(part.vals) != address(into[0])
-                pairs = [pair for pair in pairs[: 3 if apart else 1] if pair[0] is not None]
+                elsewhere = not cut and task.device != me and part.n and address(part.vals) != address(into[0])
+                pairs = [pair for pair in pairs[: 3 if elsewhere else 1] if pair[0] is not None]
                 transfers += [needs.Transfer(task.device, me, *pair) for pair in pairs]
             session.carry(me, transfers)
             if cut and not full:
@@ -443,10 +442,11 @@ class Products(Delegates):
     def _drained(self, reached: Reached, d: int, room: int, starts: Any, p: int) -> tuple[Any, Any, Any]:
         """(slots, vals, count for each owner) of what device d has reached; the workspace is ready for its next use."""
         device, (space, value, count), step = self.session.devices[d], reached, self.step
-        kernel = self.kernel("drain", lambda: Spec(out=step.into.dtype, idx=step.spec.idx, iso=step.into.iso))
+        spec = step.spec  # of a combine, or of this
+        kernel = self.kernel("drain", lambda: Spec(spec.op, out=step.into.dtype, idx=spec.idx, iso=step.into.iso))
         touched = device.peek(count) if p == 1 else None
         room = room if touched is None else int(touched[0])
-        slots, counts = device.empty(room, step.spec.idx), count if p == 1 else device.zeros(p, np.int64)
+        slots, counts = device.empty(room, spec.idx), count if p == 1 else device.zeros(p, np.int64)
         vals = value if step.into.iso else device.empty(room, step.into.dtype.np_type)
         kernel(count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
         return slots, vals, counts

@@ -1,7 +1,7 @@
 #include "rows.cuh"
 
 KERNEL move_rows(i64 n, const i64 *slots, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride,
-                 const IDX *names, i64 renamed, const i64 *out_begins, IDX *out_cols, T_A *out_vals) {
+                 const IDX *names, i64 how, const i64 *out_begins, IDX *out_cols, T_A *out_vals) {
     each_row(
         n,
         [=](i64 k) {
@@ -14,7 +14,7 @@ KERNEL move_rows(i64 n, const i64 *slots, const PTR *indptr, const IDX *cols, co
             const i64 end = load(indptr + r + 1), shift = load(out_begins + k) - load(indptr + r);
             for (i64 e = load(indptr + r) + group.rank(); e < end; e += group.size) {
                 const IDX c = load(cols + e);
-                out_cols[shift + e] = renamed ? load(names + c) : c;
+                out_cols[shift + e] = how & 1 ? load(names + c) : c;
                 if (!ISO) out_vals[shift + e] = load(avals + e * astride);
             }
         });
