@@ -13,7 +13,7 @@ from gbgpu import Matrix, binary, select, settings
 OWN = os.environ.get("GBGPU_CSGRAPH", "auto") == "own"  # nothing is left to SciPy that statements compute
 MANY, WIDE = 8, 200_000  # sources; vertices
 LARGE, LONG = 4_000_000, 4_000_000  # entries; vertices times entries
-REACH = 2  # mean weights times the root of the vertices: paths up to that reach a fifth of a road map at most
+REACH = 2  # times the mean weight and the root of n: shorter paths reach at most a fifth of a road map of n vertices
 
 
 def left(worth: bool) -> bool:
@@ -28,7 +28,7 @@ def short_rows(csr: Any) -> bool:
 
 
 def reaches_far(csr: Any, limit: float) -> bool:
-    """Whether paths up to a limit reach much of a road map: SciPy goes only through what is reached."""
+    """Whether paths up to a limit reach so much of a road map that SciPy, which visits only that, takes long."""
     return bool(limit >= REACH * csr.data.mean() * csr.shape[0] ** 0.5) if csr.nnz else False
 
 

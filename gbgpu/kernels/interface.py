@@ -51,7 +51,7 @@ PAIRED = 32768  # reduce: x is present in row r where word 2 * r of xwords is no
 VALUED = 4096  # a value mask: the entry's value must be true as well
 WINDOWED = 65536  # relax: vertices beyond a limit wait for a later window
 GROWS = 1 << 17  # relax: windows of few vertices may be followed by wider ones
-RENAMED, ADJOINING = 1, 2  # move_rows: columns get other ids; in the result each row begins where the one before ends
+RENAMED, ADJOINING = 1, 2  # move_rows: columns get other ids; each row of the result begins where the last one ends
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
 
@@ -137,8 +137,8 @@ class Relaxing(NamedTuple):
     crowd: float  # the share of all vertices near at once from which on rounds take less time; 0: none
     itemsize: int  # bytes of the narrowest values
     meeting: int  # vertices that are extended in the time in which devices tell one another what they found
-    cuts: bool = False  # whether relax drops what is beyond limits[3]
-    by_degree: bool = False  # windows are so wide over the mean degree, as in delta-stepping
+    cuts: bool = False  # whether relax drops values beyond the cutoff, limits[3]
+    by_degree: bool = False  # whether `windows` are divided by the mean degree, as in delta-stepping
 
 
 def counts_hits(spec: Spec) -> bool:

@@ -238,8 +238,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     # `best` has the values of all vertices, START where there is none; `bits` the vertices whose value is START.
     # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
     # them (CUDA: the values with which they came to `far`; CPU: marks, as cpu_relax.py has them).
-    # limits: the limit of the window, how far it rises, the best value of far, and beyond what values are dropped
-    # (Relaxing.cuts). progress (int64): PROGRESS, and more.
+    # limits: the limit of the window, how far it rises, the best value of far, and the cutoff (if Relaxing.cuts).
+    # progress (int64): PROGRESS, and more.
     # If other devices own columns of A (`spread`), relax has `best`, `bits` and mwords by the slots of all; those of
     # A's rows begin at `first`. Of others' vertices, `best` has the best value that was found here, and `touched` lists
     # the slots of those that improved since it was drained. The caller sets the limit. All other kernels have the

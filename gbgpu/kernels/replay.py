@@ -151,7 +151,7 @@ class Replay:
         return shape
 
     def finish(self) -> None:
-        """Put the program together. What a `replace` made a copy of itself is left out."""
+        """Put the program together. Copies of a buffer to itself, which `replace` may leave, are left out."""
         steps = zip(self._kinds, self._begins, self._calls, strict=True)
         kept = [x for x in steps if "copy" not in x[0] or self._table[x[1]] != self._table[x[1] + 1]]
         self.length -= len(self._kinds) - len(kept)

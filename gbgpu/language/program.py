@@ -169,12 +169,12 @@ class Program:
 
 
 class Run:
-    """A step that is a statement. What it makes of matrices alone is kept as long as these hold the same."""
+    """A step that is a statement. A matrix made of matrices alone is cached as long as these have the same content."""
 
     def __init__(self, session: Any, statement: Any):
         self.session, self.statement, self._seen = session, statement, _seen(session)
         self._matrices = _matrices_alone(statement)
-        self._kept: tuple[list[ref], Any] | None = None  # what the matrices held, and what was made of that
+        self._kept: tuple[list[ref], Any] | None = None  # the stores of the matrices, and the one made of them
 
     @property
     def fuses(self) -> bool:
@@ -191,10 +191,13 @@ class Run:
         self._kept = None
         self.session.run(self.statement)
         if held and None not in held:
-            self._kept = [ref(one, self._gone) for one in held], self.statement.output._store
+            me = ref(self)  # callbacks that had the object itself would keep it until memory is collected
 
-    def _gone(self, _: Any) -> None:
-        self._kept = None
+            def gone(_: Any) -> None:
+                if (run := me()) is not None:
+                    run._kept = None
+
+            self._kept = [ref(one, gone) for one in held], self.statement.output._store
 
 
 class Looped:
@@ -426,7 +429,7 @@ def _seen(session: Any) -> tuple[int, int]:
 
 
 def _matrices_alone(statement: Any) -> list[Any]:
-    """The matrices of which a statement makes a matrix; none if it reads anything else."""
+    """The matrices that a statement reads, if it makes a matrix and reads nothing else; otherwise none."""
     expr, w = statement.expr, statement.output
     if w.ndim < 2 or expr.nested or (statement.mask, statement.accum, statement.index) != (None, None, None):
         return []

@@ -14,7 +14,7 @@ KERNEL move_rows(i64 n, const i64 *slots, const PTR *indptr, const IDX *cols, co
             const i64 end = load(indptr + r + 1), shift = load(out_begins + k) - load(indptr + r);
             for (i64 e = load(indptr + r) + group.rank(); e < end; e += group.size) {
                 const IDX c = load(cols + e);
-                out_cols[shift + e] = how & 1 ? load(names + c) : c;
+                out_cols[shift + e] = how & RENAMED ? load(names + c) : c;
                 if (!ISO) out_vals[shift + e] = load(avals + e * astride);
             }
         });
