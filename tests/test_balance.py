@@ -343,6 +343,16 @@ def test_training_is_reproducible_and_learns(tmp_path):
     assert seconds.min() <= model([wild])[0] <= seconds.max()
 
 
+def test_a_ridge_makes_weights_smaller():
+    """With a ridge and without one, each model is the better one by the measure that it minimises."""
+    found, seconds = samples(600)
+    models = {ridge: balance.train(found, seconds, ridge=ridge) for ridge in (0.1, 0.0)}
+    sums = {ridge: np.sum((model.weights[1:] / np.median(seconds)) ** 2) for ridge, model in models.items()}
+    assert len(models[0.1].weights) == 84 and sums[0.1] < sums[0.0]
+    assert models[0.0].error < models[0.1].error < 0.2 and models[0.1].rmsre(*samples(600, seed=9)) < 0.25
+    assert models[0.1].error ** 2 + 0.1 * sums[0.1] < models[0.0].error ** 2 + 0.1 * sums[0.0]
+
+
 def test_models_of_little_and_what_they_refuse(tmp_path):
     found, seconds = samples(1)
     assert balance.train(found, seconds).predict(found) == pytest.approx(seconds)

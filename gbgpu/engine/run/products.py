@@ -47,6 +47,11 @@ class Products(Delegates):
 
     __slots__ = ()
 
+    @property
+    def _counts_tallies(self) -> bool:
+        """Whether traces have tallies of frontiers: those of CPU devices of one process."""
+        return self.session.ranks is None and self.session.devices[0].kind == "cpu"
+
     def _gather(self, step: Step) -> list[needs.Dense]:
         source, session = self.registers[step.sources[0]], self.session
         if step.into.iso and not source.iso:  # nobody reads its values
@@ -267,7 +272,7 @@ class Products(Delegates):
             self.pull_block(task.device, product, block, x, (mwords, flags), (row0, users), out, fixed)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count)
 
-        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+        if session.watched is not None and self._counts_tallies:
             session.watched.tallies = tally_masked(session, bits, matrix)
         done = self.over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full, rows_of is None))
@@ -366,7 +371,7 @@ class Products(Delegates):
                 more, rows = options(block), apart.users[d]
                 kernel(block.n, *given, present, flags, *block.csr, *ids, *rows, *mine, *into, **more)
 
-        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+        if session.watched is not None and self._counts_tallies:
             session.watched.tallies = [one.tally for one in tallied(session, source, matrix)]
         if w is not None:
             run = partial(session.over, tasks, work, self.registers["seconds"], whole=True)
