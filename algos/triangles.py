@@ -65,6 +65,7 @@ def counted(A: Matrix) -> Scalar:
     return C.reduce_scalar(monoid.plus).new(name="triangles")
 
 
+@program
 def triangles(A: Matrix) -> Vector:
     """The number of triangles that each vertex lies in.
 
