@@ -27,7 +27,7 @@ from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import has_hubs, oriented
-from gbgpu import Matrix, Scalar, Vector, agg, binary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, agg, binary, loop, monoid, program, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_lt, bor_first, bor_second, plus_pair
 
@@ -39,6 +39,7 @@ METHODS = "speculative", "jones-plassmann"
 Words = Callable[[Matrix, Vector, Vector, str], Iterator[Vector]]
 
 
+@program
 def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
     """A colour for each vertex of an undirected graph, so that no edge joins two of one colour.
 

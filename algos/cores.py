@@ -16,10 +16,11 @@ from algos import verify
 from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, program, replace, select
 from gbgpu.semiring import plus_pair
 
 
+@program
 def core_numbers(A: Matrix) -> Vector:
     """The core number of every vertex of an undirected graph.
 

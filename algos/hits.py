@@ -14,7 +14,7 @@ from algos._inputs import square
 from algos._iterations import check_limits, check_settled, difference, flat, products
 from algos.runs import ALGORITHMS, WEIGHTED, Algorithm, Result, highest
 from algos.verify import check, dense
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, program
 
 
 class Hits(NamedTuple):
@@ -24,6 +24,7 @@ class Hits(NamedTuple):
     authorities: Vector
 
 
+@program
 def hits(A: Matrix, tol: float = 1e-8, max_iterations: int = 1000, *, weighted: bool = False) -> Hits:
     """Hub and authority scores of every vertex (HITS).
 

@@ -14,10 +14,11 @@ from algos import verify
 from algos._inputs import drawn
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, loop, replace, select
+from gbgpu import Matrix, Vector, binary, loop, program, replace, select
 from gbgpu.semiring import any_pair, max_first
 
 
+@program
 def maximal_independent_set(A: Matrix, seed: int = 0) -> Vector:
     """A maximal independent set: no two of its vertices are joined, and none can be added.
 

@@ -14,12 +14,13 @@ from algos._inputs import square
 from algos._iterations import check_limits, check_settled, difference, flat, largest_sum, products
 from algos.runs import WEIGHTED, ranking
 from algos.verify import check, dense
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, program
 from gbgpu.errors import DimensionMismatch, message
 
 SAFE = 0.85  # of the alpha from which rounds may not converge
 
 
+@program
 def katz(
     A: Matrix,
     alpha: float | None = None,

@@ -18,10 +18,11 @@ from algos import verify
 from algos._inputs import drawn, square
 from algos.components import _counts, _sizes
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, indexunary, loop, replace, select
+from gbgpu import Matrix, Vector, binary, indexunary, loop, program, replace, select
 from gbgpu.semiring import any_pair, max_second, min_first, plus_pair
 
 
+@program
 def strongly_connected_components(A: Matrix) -> Vector:
     """The strongly connected component of every vertex, named by its smallest vertex.
 

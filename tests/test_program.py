@@ -23,7 +23,7 @@ from gbgpu.engine.loop import device
 from gbgpu.engine.loop.loans import Loans
 from gbgpu.errors import InvalidValue
 from gbgpu.language import program as programs
-from gbgpu.semiring import any_pair, min_plus, plus_times
+from gbgpu.semiring import any_pair, min_plus, plus_pair, plus_times
 
 N = 60
 
@@ -726,6 +726,21 @@ def test_graphs_go_with_their_programs(first, captured):
 def test_signature_keeps_the_names_of_arguments():
     assert [*inspect.signature(algos.connected_components).parameters] == ["A"]
     assert algos.pagerank.__doc__.startswith("PageRank")
+
+
+def test_parts_of_matrices_are_written_in_each_call(devices):
+    def common(A):
+        C, D = gb.Matrix(int, N, N), gb.Matrix(int, N, N)
+        C(A.S) << plus_pair(A @ A.T)
+        C(~A.S, binary.plus) << plus_pair(A @ A)
+        D[1:3, :] << C[3:5, :]
+        return C, D
+
+    counted, A = Counted(common), graph()
+    for change in range(4):
+        A[change, 0] = 2.0
+        assert alike(counted.call(A), common(A))
+    assert counted.calls == 1
 
 
 def test_what_is_made_of_matrices_alone_is_made_once(devices):

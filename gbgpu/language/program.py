@@ -431,7 +431,8 @@ def _seen(session: Any) -> tuple[int, int]:
 def _matrices_alone(statement: Any) -> list[Any]:
     """The matrices that a statement reads, if it makes a matrix and reads nothing else; otherwise none."""
     expr, w = statement.expr, statement.output
-    if w.ndim < 2 or expr.nested or (statement.mask, statement.accum, statement.index) != (None, None, None):
+    part = any(x is not None for x in (statement.mask, statement.accum, statement.index))
+    if w.ndim < 2 or expr.nested or part:
         return []
     option = expr.option if isinstance(expr.option, tuple) else (expr.option,)
     operands = [x for x in (expr.left, expr.right) if x is not None]
