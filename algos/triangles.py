@@ -54,7 +54,7 @@ def triangle_count(A: Matrix) -> int:
 
 @program
 def counted(A: Matrix) -> Scalar:
-    """The same of a graph that is known to be undirected; no value where there is none."""
+    """The number of triangles of an undirected graph; an empty Scalar stands for none."""
     degree = degrees(A)
     if has_hubs(degree):
         L, marked = by_degree(A, degree, any_lt, any_gt)

@@ -137,7 +137,7 @@ SIZES(CUT)
 DEVICE i64 scanned(i64 mine, i64 *total) {
     __shared__ i64 warps[33];
     const u32 warp = threadIdx.x >> 5, count = blockDim.x >> 5;
-    const i64 sum = sum_upto(mine);
+    const i64 sum = inclusive_sum(mine);
     if (LANE == 31) warps[warp] = sum;
     __syncthreads();
     i64 before = 0, all = 0;

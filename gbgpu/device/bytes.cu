@@ -15,8 +15,8 @@ typedef unsigned u32;
 #define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
 #define LANE (threadIdx.x & 31)
 
-// The sum of v over the lanes up to this one.
-template <class T> DEVICE T sum_upto(T v) {
+// Inclusive prefix sum over the lanes of a warp.
+template <class T> DEVICE T inclusive_sum(T v) {
     for (int o = 1; o < 32; o <<= 1) {
         const T below = __shfl_up_sync(~0u, v, o);
         if (LANE >= o) v += below;

@@ -181,7 +181,7 @@ DEVICE void drawn_keys(const Draw &d, const u32 *labels, i64 both, i64 low, i64 
         there &= real;
         back &= real;
         const int mine = __popc(there) + __popc(back);
-        const int upto = sum_upto(mine);
+        const int upto = inclusive_sum(mine);
         u64 place = 0;
         if (LANE == 31 && upto) place = atomicAdd(count, (u64)upto);
         place = __shfl_sync(~0u, place, 31) + upto - mine;

@@ -22,7 +22,7 @@ def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
     starts = np.flatnonzero(first)
     ufuncs: dict[str, Any] = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}
     if vals.dtype.kind != "f" or not np.signbit(vals[vals == 0]).any():
-        ufuncs |= {"min": np.fmin, "max": np.fmax}  # which do not tell zeros by their sign
+        ufuncs |= {"min": np.fmin, "max": np.fmax}  # for which -0.0 and 0.0 are equal
     ufunc = ufuncs.get(dup_op.name)
     if dup_op.name in ("first", "any"):
         return vals[starts]

@@ -227,7 +227,7 @@ def pull_seconds(
         looked = store.nvals / edges if edges else inner.n if count is None else inner.n / max(count, 1)
         length = min(length, sqrt(looked) if first else looked)  # the root as measured on RMAT graphs
     moved = inner.n * (store.dtype.np_type.itemsize + 1) * costs.byte if outer.p > 1 else 0.0
-    words = outer.n / 32  # of the mask, and of the result
+    words = outer.n / 32  # presence words of the mask and of the result, of 64 rows each
     return costs.step + (words * costs.row + rows * (costs.row + length * costs.pull_edge)) / outer.p + moved
 
 

@@ -181,7 +181,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     # mean of p devices give away what is beyond it, where that is more than `least`. loads: of each, what row_edges
     # tells, of n groups.
     "deal": ("n", "loads", "p", "owner", "taker", "least", "shift", "out out_cuts"),
-    # Bits begin .. begin + n - 1 of words are set at place `at` and on of out_words, too.
+    # Bits begin .. begin + n - 1 of words are ORed into out_words, from bit `at` on.
     "move_bits": ("n", "words: i64 *", "begin: i64", "at: i64", "inout out_words"),
     "scatter": (*_OWN_LIST, "out out_vals: T_B *", "inout out_words"),  # list -> bitmap; out_words zeroed by the caller
     "compact": ("n", *_X, "flags", *_MOVED_LIST),  # dense -> list, ascending where cheap

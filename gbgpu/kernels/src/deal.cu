@@ -19,7 +19,7 @@ KERNEL deal(i64 n, const i64 *loads, i64 p, i64 owner, i64 taker, i64 least, i64
     i64 here = 0;
     for (i64 g = first; g < last; g++)
         here += edges[g];
-    i64 end = sum_upto(here);
+    i64 end = inclusive_sum(here);
     if (lane_id() == 31) sums[threadIdx.x >> 5] = end;
     __syncthreads();
     for (u32 w = 0; w < threadIdx.x >> 5; w++)

@@ -16,7 +16,7 @@ template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group,
         bool match = false;
         if (on) {
             const i64 col = load(acols + e);
-            f = first_from(bcols, b0, b1, col);
+            f = lower_bound(bcols, b0, b1, col);
             match = f < b1 && load(bcols + f) == col;
         }
         const i64 before = group.place(match, matched);
@@ -31,7 +31,7 @@ template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group,
             bool match = false;
             if (on) {
                 const i64 col = load(bcols + f);
-                e = first_from(acols, a0, a1, col);
+                e = lower_bound(acols, a0, a1, col);
                 match = e < a1 && load(acols + e) == col;
             }
             const i64 before = group.place(match, seen);

@@ -104,7 +104,7 @@ struct Dots {
             bool hit = false;
             if (end - begin > 32 * some) {
                 for (i64 e = first + sub; e < first + some; e += width) {
-                    const i64 k = load(cols + e), f = first_from(bcols, begin, end, k);
+                    const i64 k = load(cols + e), f = lower_bound(bcols, begin, end, k);
                     if (f < end && load(bcols + f) == k && add_term(e, f, row, k, col, acc, hit)) break;
                 }
             } else {
@@ -135,7 +135,7 @@ struct Dots {
             bool hit = false;
             for (i64 e = begin; e < end && f < b_end; e++) {
                 const i64 k = load(cols + e);
-                f = first_from(bcols, f, b_end, k);
+                f = lower_bound(bcols, f, b_end, k);
                 if (f < b_end && load(bcols + f) == k && add_term(e, f, row, k, col, acc, hit)) break;
             }
             if (hit) put(q, acc);

@@ -97,8 +97,8 @@ DEVICE i64 append(bool on, i64 *count) {
     return (i64)__shfl_sync(ALL, base, leader) + __popc(votes & lanes_below());
 }
 
-// The sum of v over the lanes up to this one.
-template <class T> DEVICE T sum_upto(T v) {
+// Inclusive prefix sum over the lanes of a warp.
+template <class T> DEVICE T inclusive_sum(T v) {
     for (int o = 1; o < 32; o <<= 1) {
         const T below = __shfl_up_sync(ALL, v, o);
         if (lane_id() >= o) v += below;
@@ -121,7 +121,7 @@ DEVICE void block_add(i64 *target, i64 v) {
     __syncthreads();
 }
 
-// Of ascending numbers from `low` to high - 1: where the last one is that is at most x, or `low`.
+// The place of the last of ascending numbers low .. high - 1 that is at most x; `low` if none is.
 template <class T> DEVICE i64 last_upto(const T *numbers, i64 low, i64 high, i64 x) {
     while (high - low > 1) {
         const i64 middle = (low + high) >> 1;
@@ -131,8 +131,8 @@ template <class T> DEVICE i64 last_upto(const T *numbers, i64 low, i64 high, i64
     return low;
 }
 
-// Where the first one is that is at least x, or `high`.
-template <class T> DEVICE i64 first_from(const T *numbers, i64 low, i64 high, i64 x) {
+// The place of the first of ascending numbers low .. high - 1 that is at least x; `high` if none is.
+template <class T> DEVICE i64 lower_bound(const T *numbers, i64 low, i64 high, i64 x) {
     while (low < high) {
         const i64 middle = (low + high) >> 1;
         if (load(numbers + middle) < x) low = middle + 1;

@@ -137,7 +137,7 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
                 if (READS_X) x[i] = !xstride ? x0 : by_bits && !(on >> i & 1) ? T_B() : in ? hub[c] : load(xvals + c);
                 if (PARTIAL && !by_bits && absent(x[i])) on &= ~(1u << i);
             }
-            const u32 starts = __popc(flags), upto = sum_upto(starts);
+            const u32 starts = __popc(flags), upto = inclusive_sum(starts);
             const int mine = rank + (int)(upto - starts); // the row open at this lane's first entry
             // the sum of the entries before the first row that begins here, and of those of the last
             Sum lead, acc;

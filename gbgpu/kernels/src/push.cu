@@ -38,7 +38,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             else degree = (u32)length;
         }
         const T_B x = READS_X && on ? xvals[at * xstride] : T_B();
-        const u32 upto = sum_upto(degree), edges = __shfl_sync(ALL, upto, 31);
+        const u32 upto = inclusive_sum(degree), edges = __shfl_sync(ALL, upto, 31);
         for (u32 base = 0; base < edges; base += 32) {
             const u32 t = base + lane_id();
             int owner = 0; // the first lane with upto > t

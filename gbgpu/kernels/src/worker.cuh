@@ -39,7 +39,7 @@ DEVICE i64 append_of(bool on, i64 *count) {
 DEVICE void sum_before(u32 v, u32 &before, u32 &all) {
     before = 0, all = v;
     if (TEAM == 1) return;
-    const u32 upto = sum_upto(v);
+    const u32 upto = inclusive_sum(v);
     before = upto - v;
     all = __shfl_sync(ALL, upto, 31);
     if (TEAM == 32) return;
