@@ -34,7 +34,7 @@ def cliques():
 
 CLIQUES = cliques()
 ALL = side_by_side(ALL, CLIQUES)
-every_graph = pytest.mark.parametrize("graph", [*list(GRAPHS.values())[:2], ALL], ids=GRAPHS)
+every_graph = pytest.mark.parametrize("graph", list(GRAPHS.values())[:3], ids=list(GRAPHS)[:3])
 
 
 def edges(M):
