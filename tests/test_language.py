@@ -470,6 +470,15 @@ def test_functions_of_the_rows_of_each_device(devices, dtype):
         A.ss.map_rows(ahead, np.ones((150, 3)))
 
 
+def test_functions_of_rows_that_lie_on_one_device_and_on_several(devices, monkeypatch):
+    """As in sessions that leave small objects to the first device."""
+    monkeypatch.setattr(gb.settings.session().maps, "_whole", 1000)
+    a, b = np.random.default_rng(3).random((2, 150, 9))
+    few, many = gb.Matrix.from_dense(a[:, :3]), gb.Matrix.from_dense(b)
+    assert np.array_equal(few.ss.map_rows(lambda x, y: x - y[:, 6:], many).to_dense(), a[:, :3] - b[:, 6:])
+    assert np.array_equal(many.ss.map_rows(lambda x, y: x * y[:, :1], few).to_dense(), b * a[:, :1])
+
+
 def pattern_of(A):
     return np.stack(A.to_coo(values=False)[:2])
 

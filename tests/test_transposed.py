@@ -169,3 +169,18 @@ def test_a_matrix_that_is_told_to_be_symmetric_needs_no_transpose(devices):
     assert "transpose" not in {record.step for record in records}
     with pytest.raises(gb.exceptions.DimensionMismatch):
         gb.Matrix(int, 2, 3).ss.declare_symmetric()
+
+
+def test_symmetric_matrices_equal_their_transposes(devices):
+    """Also where some devices have no entries."""
+    A, same, both = gb.Matrix(int, 20, 20), gb.program(lambda A: A.isequal(A.T)), [True, True]
+    assert [A.isequal(A.T), same(A)] == both
+    for i, j, equal in ((1, 0, False), (0, 1, True), (5, 5, True), (19, 0, False), (0, 19, True)):
+        A[i, j] = 3
+        assert [A.isequal(A.T), same(A)] == [equal, equal] and A.T.isequal(A) is equal
+    A << gb.select.offdiag(A)
+    assert [A.isequal(A.T), same(A)] == both
+    del A[0, 19], A[19, 0]
+    assert [A.isequal(A.T), same(A)] == both
+    A[0, 1] = 4
+    assert [A.isequal(A.T), same(A)] == [False, False]

@@ -30,7 +30,7 @@ from .journal import NotCompiled
 from .limits import PASSES, Breadth, products, pulled, thin, too_wide, vector_of
 from .ways import HANDED, ROADS, Way, among, turned, way_of
 
-SETTLED = 2  # rounds of the same plans
+REPEATED = 2  # rounds of the same plans after which a loop of several GPUs may be left to the first one
 # Seconds of a statement where GPUs do whole rounds by themselves: to meet, and to read what others have.
 MET = 2e-5
 # A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
@@ -227,7 +227,7 @@ class DeviceLoop(Capturing):
         if self.single is None or self.single.entered:
             return False
         if not (surely or self.single.whole or self._folds or self._folded):
-            if self.alike != SETTLED and not due:
+            if self.alike != REPEATED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
             lost = each * len(self.statements) + self.session.kernels.costs.link * self.predicted.brought()

@@ -13,15 +13,14 @@ from ...distribute.blocks import (
     matrix_block,
     offset_type,
     revalued,
-    split_matrix,
 )
-from ...distribute.rowmap import RowMap, Task
+from ...distribute.rowmap import Task
 from ...kernels.interface import B_ONLY, BOTH, Spec
 from ..plan import Step, keeps_iso
 from ..run.steps import cast
 from ..runner import Runner
 from . import shapes
-from .csr import Rows, keep_entries, offsets
+from .csr import Rows, aligned, keep_entries, offsets
 from .mxm import Product, valued, values_of
 from .transpose import transpose
 
@@ -74,7 +73,7 @@ class MatrixRun(Runner):
 
     def _mxm(self, step: Step) -> MatrixStore:
         a, b, *mask = self._sources(step)
-        return Product(self.session, step.spec.op, step.option).result(a, b, mask[0] if mask else None, self.aligned)
+        return Product(self.session, step.spec.op, step.option).result(a, b, mask[0] if mask else None)
 
     def _kron(self, step: Step) -> MatrixStore:
         one, two = self._sources(step)
@@ -85,7 +84,7 @@ class MatrixRun(Runner):
         return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])
 
     def _concat(self, step: Step) -> MatrixStore:
-        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype, self.aligned)
+        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype)
 
     def _diag(self, step: Step) -> MatrixStore:
         return shapes.diag(self.session, self.registers["x"], self.registers["diagonal"])
@@ -175,7 +174,7 @@ class MatrixRun(Runner):
     ) -> MatrixStore:
         """Rows of two matrices side by side; `keep` says which entries survive, op(a, b) (or a) where both are
         present. With `defaults` an operator meets them where one is missing."""
-        two = self.aligned(two, one.rowmap, one.colmap)
+        two = aligned(self.session, two, one.rowmap, one.colmap)
         dtype = one.dtype if dtype is None else dtype
         if keep & BOTH and self._alike(one, two):
             if op is None and dtype is one.dtype:
@@ -213,12 +212,3 @@ class MatrixRun(Runner):
         """Whether two matrices on the same maps share their pattern."""
         each = [x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)]
         return one.lengths == two.lengths and all(self.session.allgather(one.rowmap.tasks, each, "a shared pattern"))
-
-    def aligned(self, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
-        """The same matrix on other maps (matrices seldom live on different ones)."""
-        if store.rowmap is rowmap and store.colmap is colmap:
-            return store
-        indptr, cols, vals = self.session.store_to_host(store)
-        vals = vals[:1] if store.iso and len(vals) else vals
-        vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
-        return split_matrix(rowmap, colmap, store.dtype, self.session, indptr, cols, vals, store.iso)

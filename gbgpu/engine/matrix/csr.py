@@ -23,6 +23,7 @@ from ...distribute.blocks import (
     assembled,
     matrix_block,
     offset_type,
+    split_matrix,
 )
 from ...distribute.needs import Dense
 from ...distribute.rowmap import RowMap, Task
@@ -177,6 +178,16 @@ def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: 
 
     seconds = rowmap.n * session.kernels.costs.row / rowmap.p
     return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds), session.allgather)
+
+
+def aligned(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
+    """The same matrix on other maps (matrices seldom live on different ones)."""
+    if store.rowmap is rowmap and store.colmap is colmap:
+        return store
+    indptr, cols, vals = session.store_to_host(store)
+    vals = vals[:1] if store.iso and len(vals) else vals
+    vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
+    return split_matrix(rowmap, colmap, store.dtype, session, indptr, cols, vals, store.iso)
 
 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:

@@ -9,6 +9,7 @@ from ...device.base import Device
 from ...distribute.blocks import MatrixBlock, MatrixStore, revalued
 from ...distribute.rowmap import RowMap, Task
 from ...errors import InvalidValue, message
+from .csr import aligned
 
 VALUE = 1e-8  # seconds for each value of a function that takes little: what it takes is not known
 
@@ -18,6 +19,9 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
     entries, and the columns in the order of user ids. Raises InvalidValue if one of these rows lacks entries, or if
     other rows have entries in another matrix."""
     like, tasks = stores[0], stores[0].rowmap.tasks
+    elsewhere = (store for store in stores if not store.rowmap.same(like.rowmap))
+    there = {store: aligned(session, store, like.rowmap, store.colmap) for store in elsewhere}
+    stores = [there.get(store, store) for store in stores]
 
     def whole(task: Task) -> bool:
         device, b = session.devices[task.device], task.block
@@ -41,8 +45,7 @@ def map_rows(session: Any, function: Callable[..., Any], stores: Sequence[Matrix
         vals[: block.nnz] = (found if order is None else found[:, device.put(order)]).reshape(-1)
         return block.with_values(vals, 1)
 
-    alike = all(store.rowmap.same(like.rowmap) for store in stores)
-    if not alike or not all(session.allgather(tasks, session.over(tasks, whole, 0.0), "rows that have entries")):
+    if not all(session.allgather(tasks, session.over(tasks, whole, 0.0), "rows that have entries")):
         raise InvalidValue(message("rows with all entries or with none, the same ones in all matrices", "other rows"))
     blocks = session.over(tasks, work, VALUE * sum(store.nvals for store in stores) / len(tasks))
     failure = next((found for found in blocks if isinstance(found, Exception)), None)

@@ -6,7 +6,6 @@ all its entries. sort: all terms are made, sorted and combined. scale: a factor 
 rows and is given all of B.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,14 @@ from ...device.base import Device
 from ...device.cpu import LARGE, host_room
 from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
-from ...distribute.rowmap import RowMap, Task
+from ...distribute.rowmap import Task
 from ...errors import InvalidValue, message
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
 from ...language.expr import Transposed
 from ..context import Context
 from ..near import near_matrix, near_vector
 from ..plan import is_idempotent
-from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
+from .csr import Rows, aligned, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
 from .plan import Multiply
 
 WIDE = 1 << 20  # columns from which a mark for each may cost more than a table
@@ -143,23 +142,16 @@ class Product:
         self.session, self.op, self.how = session, op, how
         self.way, self.narrow = how.way, how.narrow
 
-    def result(
-        self,
-        a: MatrixStore,
-        b: MatrixStore,
-        mask: MatrixStore | None,
-        aligned: Callable[[MatrixStore, RowMap, RowMap], MatrixStore],
-    ) -> MatrixStore:
-        """The product of A by rows and B by rows (by columns for dot), where `mask` has entries;
-        `aligned(store, rowmap, colmap)` brings a matrix onto maps."""
+    def result(self, a: MatrixStore, b: MatrixStore, mask: MatrixStore | None) -> MatrixStore:
+        """The product of A by rows and B by rows (by columns for dot), where `mask` has entries."""
         if self.how.scales:
             return self._scaled(a, b)
         colmap, rowmap = (b.rowmap, b.colmap) if self.way == "dot" else (b.colmap, b.rowmap)
         if rowmap is not a.colmap or colmap.p != a.rowmap.p:
             colmap = self.session.maps.pair(a.rowmap.n, colmap.n, a.rowmap.p)[1]
-            b = aligned(b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
+            b = aligned(self.session, b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
         if mask is not None:
-            mask = aligned(mask, a.rowmap, colmap)
+            mask = aligned(self.session, mask, a.rowmap, colmap)
         self.a, self.b, self.m, self.colmap = a, near_matrix(self.session, b), mask, colmap
         self.ptr = "int64" if "int64" in {a.ptr, b.ptr, a.ptr if mask is None else mask.ptr} else "int32"
         uses = self.op.multiply.program.uses

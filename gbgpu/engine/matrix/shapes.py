@@ -3,7 +3,6 @@
 Each device makes its own rows from what it gathers; ids of an index that is a Vector stay on the devices.
 """
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -29,6 +28,7 @@ from ..near import near_matrix, near_vector
 from .csr import (
     Piece,
     Rows,
+    aligned,
     brought,
     by_row_and_column,
     entries_of,
@@ -211,21 +211,17 @@ class Tile(NamedTuple):
     names: np.ndarray | None
 
 
-def concat(
-    session: Any,
-    grid: list[list[MatrixStore]],
-    dtype: Any,
-    aligned: Callable[[MatrixStore, RowMap, RowMap], MatrixStore],
-) -> MatrixStore:
+def concat(session: Any, grid: list[list[MatrixStore]], dtype: Any) -> MatrixStore:
     """Matrices of one type, side by side and one below the other. Whole rows move, each to its place."""
     heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
     nnz = sum(tile.nvals for line in grid for tile in line)
     rowmap, colmap = session.maps.of_matrix(sum(heights), sum(widths), nnz, None)
     maps = {rowmap, colmap, *(map for line in grid for tile in line for map in (tile.rowmap, tile.colmap))}
     if any(map.order is not None for map in maps):
-        grid = [[aligned(tile, tile.rowmap.straight(), tile.colmap.straight()) for tile in line] for line in grid]
+        straight = lambda tile: aligned(session, tile, tile.rowmap.straight(), tile.colmap.straight())  # noqa: E731
+        grid = [[straight(tile) for tile in line] for line in grid]
         made = _concat(session, grid, dtype, rowmap.straight(), colmap.straight())
-        return aligned(made, rowmap, colmap)
+        return aligned(session, made, rowmap, colmap)
     return _concat(session, grid, dtype, rowmap, colmap)
 
 
