@@ -34,11 +34,7 @@ def cliques():
 
 CLIQUES = cliques()
 ALL = side_by_side(ALL, CLIQUES)
-<<<<<<< HEAD
 every_graph = pytest.mark.parametrize("graph", [*list(GRAPHS.values())[:2], ALL], ids=[*list(GRAPHS)[:2], "all kinds"])
-=======
-every_graph = pytest.mark.parametrize("graph", list(GRAPHS.values())[:3], ids=list(GRAPHS)[:3])
->>>>>>> 71e144cd04fb705d805d0f50fe5b74a5135cad76
 
 
 def edges(M):
