@@ -55,7 +55,7 @@ def _in_turn(session: Any, statement: Statement, pinned: Statement) -> Statement
         return None
     if took == "pull":
         return None if there(expr, "push") is None else directed(statement, "push")
-    # Wide frontiers, which some graphs with long rows have, are pulled in searches, and in products where that is quick.
+    # Wide frontiers, which some graphs with long rows have, are pulled in searches, and wherever that is quick.
     held = there(expr, "push")
     if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
         return None
