@@ -43,6 +43,7 @@ from .planner import Planner
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
 from .reading import out_of_memory
+from .repartitioning import repartitioning_of
 from .replicas import Replicas
 from .rewrite import rewritten
 from .run import Run
@@ -116,6 +117,7 @@ class Session(Stores):
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
+        self.repartitioning = repartitioning_of(self, balance)
         if partition is None and self.kernels.weights:
             partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
@@ -471,7 +473,7 @@ class Session(Stores):
         except BaseException:
             self.pool.distrust()
             self.loops.clear()  # they use workspaces of the pool
-            for who in (self.assigner, self.sharing):
+            for who in (self.assigner, self.sharing, self.repartitioning):
                 if who is not None:
                     who.under_way = None
             raise

@@ -77,6 +77,12 @@ class Predicted:
         full = x is not None and x._store.form == "full"
         return full and statement.mask is None and not expr.op.monoid.is_any
 
+    def timed(self, statements: list[Statement], matrices: list[Any]) -> bool:
+        """Whether a loop begins by statements, as devices are to be timed in a product with all rows."""
+        moving = None if self._loop.rounds else self._session.repartitioning
+        products = (each for each in statements if each.expr.kind == "product")
+        return moving is not None and moving.due(matrices) and any(map(self.whole, products))
+
 
 def _rows(step: Any) -> int:
     """Rows that a step passes over; none, if it works on lists."""
