@@ -175,15 +175,25 @@ def test_rows_move_once_more_is_lost_than_moving_takes(monkeypatch):
     x = np.arange(A.ncols)
     seconds[0] *= work(A._store)[1] / work(A._store)[0]  # even
     even, expected = seconds[0], A.to_scipy_sparse() @ x
-    for turn in range(40):
+    for turn in range(20):
         seconds[0] = even * (1.18 if turn % 2 else 0.85)
         assert products(A, 5, x, expected) == 0
     lost = 0.3 / 2 * work(A._store)[1] * 1e-6
-    monkeypatch.setitem(repartitioning.LAY, "cpu", 400 * lost / A.nvals)  # 200 products
+    monkeypatch.setitem(repartitioning.LAY, "cpu", 120 * lost / A.nvals)  # 60 products
     seconds[0] = even * 1.3
-    assert products(A, 100, x, expected) == 0 and products(A, 900, x, expected) == 1
+    assert products(A, 40, x, expected) == 0 and products(A, 200, x, expected) == 1
     assert session.repartitioning.scale == 1
     before = session.repartitioning._took
     assert before > 0  # measured; what follows is predicted by it
     seconds[0] = even * 3
-    assert products(A, 400, x, expected) >= 1 and session.repartitioning.scale != 1
+    assert products(A, 200, x, expected) >= 1 and session.repartitioning.scale != 1
+
+
+def test_what_devices_have_not_ended_is_heard_later(even, monkeypatch):
+    """As of GPUs, to which work is handed out."""
+    session, A = begin()
+    x, dense = np.arange(A.ncols), A.to_scipy_sparse()
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuDevice, "between", lambda self, one, two: None)
+        assert products(A, 5, x, dense @ x) == 0
+    assert products(A, 2, x, dense @ x) == 1

@@ -4,7 +4,7 @@ CPU devices, GPUs and ranks alike. `balance/repartition.py` finds boundaries, `m
 Products with all rows of a matrix are timed now and then, by marks of the devices around their tasks. What the slowest
 device took beyond the mean is lost, and summed up. A product in which that is less than a tenth of its time takes this
 tenth off the sum, which begins anew at 0: noise, and what lasts for a moment, move nothing. Rows move once more was
-lost than moving takes, and the sum begins anew. So moving never takes longer than what was lost before.
+lost than moving takes, as predicted by bytes and later as measured. So moving takes no longer than was lost before it.
 
 Devices that compute for others come first (`assign.py`): their tasks are what is timed. What these even out is not
 lost, so it moves nothing.
@@ -106,11 +106,11 @@ class Repartitioning:
         known = [(of, one) for of, one in seen if of is not None and of.passed + 1 >= of.wait]
         return any(self._heavy(one) and self.moves(one.rowmap) for _, one in known)
 
-    def unseen(self, matrices: Sequence[MatrixStore | None], rounds: int) -> None:
-        """So many rounds with these matrices went by as they were captured."""
+    def unseen(self, matrices: Sequence[MatrixStore | None], products: int) -> None:
+        """So many products with these matrices went by in captured rounds."""
         for seen in (one.rowmap.observed for one in matrices if one is not None):
             if seen is not None:
-                seen.passed += rounds
+                seen.passed += products
 
     def hear(self) -> None:
         """What products took, and rows that move by it."""
@@ -151,13 +151,11 @@ class Repartitioning:
         if self._took:
             self.scale *= self._took / self._predicted
             self._took = self._predicted = 0.0
-        mean = seen.seconds / seen.products
-        each = mean.sum(axis=0)
-        excess = each.max() - each.mean()
-        # Blocks are laid out anew of which the slowest device gives up its excess.
-        least = LAY[self.session.home.kind] * self.scale * matrix.nvals / map.p
-        if loss > slack and seen.lost > least:
-            self._decide(map, matrix, mean, seen.lost / excess)
+        least = LAY[self.session.home.kind] * self.scale * matrix.nvals / map.p  # seconds, for blocks that are even
+        if loss > slack and seen.products > products and seen.lost > least:  # by two products at least
+            mean = seen.seconds / seen.products
+            each = mean.sum(axis=0)
+            self._decide(map, matrix, mean, seen.lost / (each.max() - each.mean()))
 
     def _decide(self, map: RowMap, matrix: MatrixStore, seconds: np.ndarray, rounds: float) -> None:
         """Move rows if that takes less time than was lost in so many rounds, and there is room."""

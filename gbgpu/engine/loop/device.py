@@ -389,7 +389,7 @@ class DeviceLoop:
             gone.append(ended)
         for ended in gone:
             self._waited(ended)
-        if self.session.repartitioning is not None:
+        if self.session.repartitioning is not None and self.predicted.sums(self.statements):
             self.session.repartitioning.unseen(self._read, self.loop.rounds - before)
         if self.loop.rounds > self.worth:
             self.tries, self.worth = self.tries - 1, inf
