@@ -28,7 +28,8 @@ from .context import Context
 from .moving import succeed
 
 # Seconds for each entry of a block that is laid out anew, by the kind of devices, until a move was measured. CPU: 24 ms
-# for 3.8 M entries on two devices (bench/results/lux.md, 2026-11). GPU: half of what copying and laying out take.
+# for 3.8 M entries on two devices of a quiet machine, 2026-11-27. GPU: twice what a copy is paid for (`sharing.LAID`),
+# as the first pull lays the block out too.
 LAY = {"cpu": 1.2e-8, "cuda": 1e-10}
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 SLACK = 0.1  # of the slowest device's seconds: what they may differ from the mean by
@@ -114,10 +115,8 @@ class Repartitioning:
 
     def hear(self) -> None:
         """What products took, and rows that move by it."""
-        if self.under_way is not None:
-            self._timed.append(self.under_way)
-            self.under_way = None
-        timed, self._timed = self._timed, []
+        timed = self._timed if self.under_way is None else [*self._timed, self.under_way]
+        self.under_way, self._timed = None, []
         for one in timed:
             spent = self._spent(one)
             if spent is None:
