@@ -491,6 +491,61 @@ def numbers() -> None:
     say("numbers")
 
 
+def moving(*given: str) -> None:
+    """The same statements while all rows move before every other one."""
+    import test_moving as t
+
+    from gbgpu.engine.session import Session
+
+    rng, run, moves = np.random.default_rng(5), Session._run, []
+
+    def unsettled(session, statement, *more):
+        if session.made is None and rng.random() < 0.5:
+            moves.append(t.move_all(session, rng))
+        return run(session, statement, *more)
+
+    Session._run = unsettled
+    statements(*given)
+    Session._run = run
+    assert sum(moves) > 10
+
+
+def repartitioning(spec: str) -> None:
+    """Rows move among ranks by what a stand-in clock says: to even among all; within each rank where the network is
+    too slow. Objects follow, with their transposes; answers stay."""
+    import test_repartitioning as t
+
+    made, moved = t.repartitioning.Timed, 0
+    t.repartitioning.Timed = lambda matrix, *given: made(matrix, *given[:2], t.Marks(matrix, [1e-3] * 99))
+    for far in (False, True):
+        here = gb.init(spec, gb.partition.shares(9, *[1] * (len(gb.init(spec).devices) - 1)))
+        A, p = gb.io.generate.rmat(15, 4, seed=2, weights=(1, 9), dtype="INT64"), len(here.devices)
+        here.kernels.costs = type(here.kernels).costs._replace(byte=1e9 if far else 1e-10)
+        dense, x, first = A.to_scipy_sparse(), np.arange(A.ncols), here.maps.of(A.nrows)
+        B, v, old = (A > 0).new(), gb.Vector.from_dense(x), first.bounds
+        A.T.new()
+        assert np.array_equal(plus_times(A.T @ v).new().to_dense(0), dense.T @ x)
+        for _ in range(30):
+            assert np.array_equal(plus_times(A @ v).new(direction="pull").to_dense(0), dense @ x)
+            map = here.maps.of(A.nrows)
+            moved, old = moved + (not np.array_equal(map.bounds, old)), map.bounds
+        assert A._store.rowmap is v._store.map is map is not first and len({*everywhere(tuple(map.bounds))}) == 1
+        work = t.work(A._store)
+        for rank in range(here.ranks.size) if far else ():
+            mine = [d for d in range(p) if here.ranks.rank_of(d) == rank]
+            assert work[mine].max() < 1.12 * work[mine].mean()
+            ends = [mine[0], mine[-1] + 1]
+            assert np.array_equal(map.bounds[ends], first.bounds[ends])
+        assert far == (work.max() > 1.12 * work.mean())
+        for way in ("pull", "push"):
+            assert np.array_equal(plus_times(A.T @ v).new(direction=way).to_dense(0), dense.T @ x)
+            assert np.array_equal(plus_times(B @ v).new(direction=way).to_dense(0), (dense > 0) @ x)
+        mine = everywhere([array.tolist() for array in A.to_coo(local=True)])
+        parts = sorted(entry for part in mine for entry in zip(*part, strict=True))
+        assert parts == sorted(zip(*(array.tolist() for array in A.to_coo()), strict=True))
+    say(f"{moved} moves")
+
+
 if __name__ == "__main__":
     sys.modules["ranked"] = sys.modules["__main__"]
     gb.distribute.ranks._YIELDS = 20  # tests have fewer cores than processes: a rank that waits leaves its core soon

@@ -536,6 +536,32 @@ def test_repartitioning_converges_and_weighs_its_cost():
     assert np.diff(true[found.bounds]).max() < 1.02 * true[-1] / 4
 
 
+@given(st.lists(st.integers(0, 20), min_size=40, max_size=80), st.booleans(), st.integers(0, 2**32))
+def test_hosts_repartition_among_all_devices_or_each_among_its_own(lengths, far, seed):
+    """By the network between them. No bound is farther from even than the longest row."""
+    prefix = np.concatenate([[0], np.cumsum(lengths)])
+    rng, n, hosts = np.random.default_rng(seed), len(lengths), [0, 0, 0, 1, 1]
+    bounds = np.r_[0, np.sort(rng.integers(0, n + 1, 4)), n]
+    true = prefix + np.arange(n + 1.0)
+    seconds, sums = np.diff(true[bounds]), balance.PartialSums(prefix)
+    network = 1e-30 if far else np.inf
+    found = balance.repartition(sums, prefix, bounds, seconds, 8.0, np.inf, 1.0, hosts, network)
+    took, spare = np.diff(true[found.bounds]), 21
+    crossed = found.bounds[3] != bounds[3]
+    if far:
+        assert not crossed or len({*prefix[[found.bounds[3], bounds[3]]]}) == 1
+        for mine in (slice(0, 3), slice(3, 5)):
+            assert took[mine].max() <= max(seconds[mine].mean() + 2 * spare, 0) or not found.worth
+    elif crossed:
+        assert took.max() <= true[-1] / 5 + 2 * spare and found.worth
+    stolen = np.diag(seconds)
+    stolen[0, 1], stolen[0, 0] = stolen[0, 0], 0  # another device computed the block
+    again = balance.repartition(balance.PartialSums(prefix), prefix, bounds, stolen, 8.0, np.inf, 1.0)
+    one = balance.repartition(balance.PartialSums(prefix), prefix, bounds, seconds, 8.0, np.inf, 1.0)
+    assert again.bounds.tolist() == one.bounds.tolist()
+    assert again.gain - one.gain == pytest.approx(stolen.sum(axis=0).max() - seconds.max())
+
+
 def test_numbers_that_are_none_are_refused():
     costs, loads, host = np.ones((2, 2)), [4, 0], made("host", np.full((2, 2), 1e9))
     assert balance.solve_exact(costs, loads, limit=np.inf, gap=0).seconds == 2
@@ -556,6 +582,15 @@ def test_what_repartitioning_refuses():
             sums.observe(bounds, seconds)
     with pytest.raises(DimensionMismatch):
         sums.observe([0, 2], [1.0, 2.0])
+    given = sums, [0, 2, 5], [0, 1, 2]
+    for hosts in ([0], [0, 2], [1, 1], [1, 0]):
+        with pytest.raises(InvalidValue, match="the host of each of 2 blocks"):
+            balance.repartition(*given, [1.0, 2.0], 8.0, 1e9, 1, hosts)
+    with pytest.raises(DimensionMismatch, match="seconds of 2 blocks"):
+        balance.repartition(*given, np.ones((2, 3)), 8.0, 1e9, 1)
+    for wrong in ({"network": 0.0}, {"lay": -1.0}):
+        with pytest.raises(InvalidValue, match="bandwidths above 0"):
+            balance.repartition(*given, [1.0, 2.0], 8.0, 1e9, 1, **wrong)
     with pytest.raises(DimensionMismatch):
         balance.PartialSums([])
     assert balance.PartialSums([0]).split(3).tolist() == [0, 0, 0, 0]

@@ -13,6 +13,7 @@ from hypothesis import given, note, settings
 from oracle import Run
 from scipy.sparse import csgraph
 from test_loops_compiled import by_itself, by_python, levels, road
+from test_repartitioning import clocks
 from test_statements import KINDS
 
 import algos
@@ -22,7 +23,7 @@ from gbgpu.balance import Policy
 from gbgpu.distribute.blocks import KNOWN
 from gbgpu.distribute.rowmap import RowMap
 from gbgpu.engine import loop as engine_loop
-from gbgpu.engine import moving, sharing
+from gbgpu.engine import moving, repartitioning, sharing
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.body import reads_of
 from gbgpu.engine.loop.single_device import SingleDevice
@@ -198,30 +199,30 @@ def uneven(spec: str, policy, near: bool = False) -> tuple:
     else:
         A = gb.io.generate.rmat(14, 4, seed=2, weights=(1, 9), dtype="INT64")
     if spec.startswith("cpu"):
-        session.sharing = sharing.Sharing(session, Policy(overhead=0))
+        session.assigner, session.sharing = None, sharing.Sharing(session, Policy(overhead=0))
     return session, A
 
 
 @pytest.mark.parametrize("near", [False, True])
 def test_uneven_blocks_are_cut_anew(spec, near, monkeypatch):
     """Also where each device has been given what its own rows read, and nothing else."""
-    monkeypatch.setattr(sharing, "LAID", 0)
-    monkeypatch.setattr(sharing, "MOVED", 0)
     monkeypatch.setattr(gb.settings, "interpret", False)
-    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0), near)
+    session, A = uneven(spec, Policy(overhead=0), near)
+    clocks(monkeypatch, *[1.0] * len(session.devices), on=type(session.devices[0]))
     entries, x = A.to_coo(), np.arange(1, A.ncols + 1)
     v, expected = gb.Vector.from_dense(x), A.to_scipy_sparse() @ x
     old = A._store.rowmap
     if near:
         monkeypatch.setattr(session.kernels, "costs", session.kernels.costs._replace(byte=1e-6))
-        session.sharing, later = None, session.sharing
+        session.sharing, later = None, (session.sharing, session.repartitioning)
+        session.repartitioning = None
         for _ in range(9):
             w = semiring.plus_times(A @ v).new(direction="pull")
             np.testing.assert_array_equal(w.to_dense(0), expected)
         assert A._store.halo is not None or A._store.near
         assert A._store.rowmap is old
-        session.sharing = later
-    for _ in range(3):
+        session.sharing, session.repartitioning = later
+    for _ in range(9):
         w = semiring.plus_times(A @ v).new(direction="pull")
         np.testing.assert_array_equal(w.to_dense(0), expected)
     work = np.array(A._store.lengths) + A._store.rowmap.rows
@@ -234,8 +235,10 @@ def test_uneven_blocks_are_cut_anew(spec, near, monkeypatch):
 
 
 def test_without_room_rows_are_shared(monkeypatch):
-    monkeypatch.setattr(sharing, "ROOM", np.inf)
-    session, A = uneven("cpu:2", "off")
+    monkeypatch.setattr(repartitioning, "ROOM", np.inf)
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    clocks(monkeypatch, 1.0, 1.0)
+    session, A = uneven("cpu:2", Policy(overhead=0))
     v = gb.Vector.from_dense(np.ones(A.ncols))
     for _ in range(400):
         w = semiring.plus_times(A @ v).new(direction="pull")

@@ -25,7 +25,7 @@ def predicted(path: Path) -> None:
 
 
 def repartitioned(path: Path) -> None:
-    lux.bars({"a graph": [(3.0, 2.0, 1.0, 4.0), (2.0, 2.0, 1.0, 0.0)]}, path, "cpu:2")
+    lux.bars({"a graph": [(3.0, 2.0, 1.0, 4.0, 1), (2.0, 2.0, 1.0, 0.0, 0)]}, path, "cpu:2")
 
 
 def modelled(path: Path) -> None:

@@ -53,10 +53,14 @@ def test_three_ranks():
 
 
 def test_two_ranks():
-    """Random statements, fixpoints with values of 1, 2, 4 and 8 bytes, and products whose delegates are apart."""
+    """Random statements, also while rows move, fixpoints with values of 1, 2, 4 and 8 bytes, products whose delegates
+    are apart, and rows that move by observed times."""
     others = "fixpoints", "cpu:2", "min_plus", "max_min", "band_bor", "lor_land", "+", "delegates", "cpu:2"
-    statements, fixpoints, delegates = ranked(2, "statements", "4", "cpu:2", "mixed", "+", *others).splitlines()
+    moving = "moving", "3", "cpu:2", "mixed", "+", "repartitioning", "cpu:2"
+    done = ranked(2, "statements", "4", "cpu:2", "mixed", "+", *others, "+", *moving).splitlines()
+    statements, fixpoints, delegates, more, moves = done
     assert int(statements.split()[0]) > 10 and int(delegates.split()[0]) > 10_000 and fixpoints == "7 fixpoints"
+    assert int(more.split()[0]) > int(statements.split()[0]) and int(moves.split()[0]) >= 2
 
 
 # Graphs on which kernels are compiled, by how many ranks. The ordinary run has algorithms whose kernels other tests

@@ -517,7 +517,6 @@ def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, 
     cpu = spec.startswith("cpu")
     expected = found_alone()
     monkeypatch.setattr(sharing, "LAID", 0)
-    monkeypatch.setattr(sharing, "MOVED", np.inf)
     monkeypatch.setattr(sharing.Sharing, "dealing", within)
     policy = Policy(steal, fold, t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
     shares = gb.partition.shares(*(1, 9, 2, 1)[: 2 if spec == "cuda:0-1" else 4])

@@ -92,18 +92,20 @@ class Policy:
     links : Topology, optional
         The links between the devices, as `gb.topology()` measures them. By default the links of the simulated host
         (`gb.init("sim:...")`), and none between CPU devices.
+    repartition : bool
+        Whether rows may move to other owners.
 
     Raises
     ------
     TypeError
-        If `steal` or `fold` is no bool, `links` no Topology, or a number none.
+        If `steal`, `fold` or `repartition` is no bool, `links` no Topology, or a number none.
     InvalidValue
         If a number is NaN or negative, `patience` or `rest` is not whole, or `solver` or `costs` is another word.
 
     Notes
     -----
-    GPUs use steal, fold (whole loops, and calls), overhead, patience and t4. Pushes are split among GPUs `patience`
-    times and left to their owners as often; the faster of the two, by median time, is kept.
+    GPUs use steal, fold (whole loops, and calls), repartition, overhead, patience and t4. Pushes are split among GPUs
+    `patience` times and left to their owners as often; the faster of the two, by median time, is kept.
     """
 
     steal: bool = True
@@ -118,9 +120,10 @@ class Policy:
     solver: str = "fast"
     costs: str = "learnt"
     links: Topology | None = None
+    repartition: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("steal", "fold"):
+        for name in ("steal", "fold", "repartition"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(message(f"True or False as {name}", repr(getattr(self, name))))
         for name in ("t1", "t2", "t3", "t4", "overhead"):

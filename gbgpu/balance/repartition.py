@@ -3,7 +3,8 @@
 Predictions take the sizes of input and update sets.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,15 +85,19 @@ class PartialSums:
         parts = new[block] + np.where(flat, 1.0, inside) * (new[block + 1] - new[block])
         self._vertices, self._parts = knots, np.maximum.accumulate(parts)
 
-    def split(self, p: int) -> np.ndarray:
-        """Bounds (p + 1,) of blocks that take about the same time: cuts at the vertices nearest to f = i / p."""
-        n, known = self.n, self._work[self._vertices]
+    def split(self, p: int, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Bounds (p + 1,) of blocks that take about the same time: cuts at the vertices nearest to f = i / p.
+
+        `first`, `last`: where vertices to be divided begin and end; by default all are.
+        """
+        n, known, last = self.n, self._work[self._vertices], self.n if last is None else last
+        begin, end = self.at(np.array([first, last]))
         steps = np.concatenate([[True], np.diff(self._parts) > 0])  # f must ascend to be turned round
-        wanted = np.interp(np.arange(1, p) / p, self._parts[steps], known[steps])
+        wanted = np.interp(begin + (end - begin) * np.arange(1, p) / p, self._parts[steps], known[steps])
         after = np.clip(np.searchsorted(self._work, wanted), 1, max(n, 1)) if n else np.zeros(p - 1, np.int64)
         before = np.maximum(after - 1, 0)
         inner = np.where(wanted - self._work[before] <= self._work[after] - wanted, before, after)
-        return np.concatenate([[0], inner, [n]]).astype(np.int64)
+        return np.concatenate([[first], np.clip(inner, first, last), [last]]).astype(np.int64)
 
 
 class Repartition(NamedTuple):
@@ -109,12 +114,29 @@ def _busy(bounds: np.ndarray, seconds: Any) -> np.ndarray:
     return np.where(np.diff(bounds) > 0, np.asarray(seconds, float), 0.0)
 
 
-def repartition(
-    sums: PartialSums, prefix: Any, bounds: Any, seconds: Any, bytes_per_edge: float, bandwidth: float, rounds: float
-) -> Repartition:
-    """Whether to move blocks to new bounds.
+def _arrived(prefix: np.ndarray, old: np.ndarray, new: np.ndarray) -> Any:
+    """Edges of each block that it did not have."""
+    kept = np.maximum(prefix[np.minimum(new[1:], old[1:])] - prefix[np.maximum(new[:-1], old[:-1])], 0)
+    return np.diff(prefix[new]) - kept
 
-    Compared are what the slowest block gains, and the edges that change hands, spread over the rounds still expected.
+
+def repartition(
+    sums: PartialSums,
+    prefix: Any,
+    bounds: Any,
+    seconds: Any,
+    bytes_per_edge: float,
+    bandwidth: float,
+    rounds: float,
+    hosts: Any = None,
+    network: float = np.inf,
+    lay: float = 0.0,
+) -> Repartition:
+    """Whether to move blocks to new bounds, and to which.
+
+    Compared are what the slowest block gains, and the seconds of moving, spread over the rounds still expected. With
+    several hosts, the mean seconds of their devices are compared first. If these are not worth new bounds for all,
+    each host moves the bounds between its own devices where that is worth it.
 
     Parameters
     ----------
@@ -125,13 +147,19 @@ def repartition(
     bounds : array of int
         Of the p blocks now (p + 1,).
     seconds : array
-        That they just took (p,).
+        That blocks just took (p,); or of block i on device j (p, p), where devices compute for others.
     bytes_per_edge : float
         Bytes of an edge that moves, 0 or more.
     bandwidth : float
         Bytes a second into a device, above 0.
     rounds : float
         Rounds still expected, 0 or more.
+    hosts : array of int, optional
+        Of each block, ascending from 0 (p,). By default there is one.
+    network : float
+        Bytes a second into a host, above 0.
+    lay : float
+        Seconds for each edge of a block that has new bounds, beside what arrives; 0 or more.
 
     Returns
     -------
@@ -145,24 +173,51 @@ def repartition(
 
     References
     ----------
-    Jia et al., Lux, VLDB 2017, section 5, steps 1 to 5; 1 / rounds is its alpha.
+    Jia et al., Lux, VLDB 2017, section 5, steps 1 to 5; 1 / rounds is its alpha. Seconds that are expected with the new
+    bounds take the place of its averages: edges of one vertex are not divided.
     """
-    prefix = ascending(prefix)
+    prefix, found = ascending(prefix), np.asarray(seconds, float)
     if len(prefix) != sums.n + 1:
         raise DimensionMismatch(message(f"the prefix of the partial sums ({sums.n + 1},)", prefix.shape))
-    if not (bandwidth > 0 and 0 <= bytes_per_edge < np.inf and rounds >= 0):
-        given = f"{bandwidth}, {bytes_per_edge} and {rounds}"
-        raise InvalidValue(message("a bandwidth above 0, bytes an edge and rounds from 0 on", given))
-    sums.observe(bounds, seconds)
-    bounds = whole(bounds)
-    seconds = _busy(bounds, seconds)
-    new = sums.split(len(seconds))
-    expected = np.diff(sums.at(new)) * seconds.sum()
-    gain = float(seconds.max() - expected.max())
-    kept = np.maximum(prefix[np.minimum(new[1:], bounds[1:])] - prefix[np.maximum(new[:-1], bounds[:-1])], 0)
-    arrived = np.diff(prefix[new]) - kept
-    cost = float(arrived.max()) * bytes_per_edge / bandwidth  # devices receive at the same time
-    return Repartition(new, gain, cost, cost < gain * rounds)
+    if not (min(bandwidth, network) > 0 and 0 <= bytes_per_edge < np.inf and rounds >= 0 and 0 <= lay < np.inf):
+        given = f"{bandwidth} and {network}, {bytes_per_edge}, {rounds} and {lay}"
+        raise InvalidValue(message("bandwidths above 0, bytes an edge, rounds and seconds from 0 on", given))
+    p = len(bounds) - 1
+    if found.shape not in ((p,), (p, p)):
+        raise DimensionMismatch(message(f"seconds of {p} blocks, or of each on {p} devices", found.shape))
+    at = np.zeros(p, np.int64) if hosts is None else whole(hosts)
+    if at.shape != (p,) or (at[:1] != 0).any() or not np.isin(np.diff(at), (0, 1)).all():
+        raise InvalidValue(message(f"the host of each of {p} blocks, ascending from 0", at.tolist()))
+    blocks, devices = (found, found) if found.ndim < 2 else (found.sum(axis=1), found.sum(axis=0))
+    sums.observe(bounds, blocks)
+    bounds, starts = whole(bounds), np.flatnonzero(np.diff(at, prepend=-1, append=p))
+    devices = _busy(bounds, devices) if found.ndim < 2 else devices
+    total = _busy(bounds, blocks).sum()
+
+    def cost(new: np.ndarray) -> float:
+        """Devices receive at the same time, and so do hosts."""
+        changed = (new[1:] != bounds[1:]) | (new[:-1] != bounds[:-1])
+        into = _arrived(prefix, bounds, new) * (bytes_per_edge / bandwidth) + np.diff(prefix[new]) * changed * lay
+        across = _arrived(prefix, bounds[starts], new[starts]) * (bytes_per_edge / network)
+        return float(into.max() + across.max())
+
+    def judged(new: np.ndarray, of: Callable[[np.ndarray], np.ndarray]) -> Repartition:
+        gain = float(of(devices).max() - of(np.diff(sums.at(new)) * total).max())
+        takes = cost(new)
+        return Repartition(new, gain, takes, takes < gain * rounds)
+
+    new = sums.split(p)
+    if len(starts) < 3:
+        return judged(new, lambda each: each)
+    if judged(new, lambda each: np.add.reduceat(each, starts[:-1]) / np.diff(starts)).worth:
+        return judged(new, lambda each: each)._replace(worth=True)
+    near = bounds.copy()
+    for first, last in pairwise(starts):
+        one = bounds.copy()
+        one[first : last + 1] = sums.split(int(last - first), bounds[first], bounds[last])
+        if judged(one, lambda each: each[first:last]).worth:  # noqa: B023
+            near[first : last + 1] = one[first : last + 1]
+    return judged(near, lambda each: each)._replace(worth=not np.array_equal(near, bounds))
 
 
 class Rates(NamedTuple):

@@ -132,13 +132,17 @@ class Device(Protocol):
     def memory(self) -> tuple[int, int]:
         """Bytes that are free, and `total`."""
 
-    def has_room(self, need: int) -> bool:
+    def has_room(self, need: float) -> bool:
         """Whether more than so many bytes are free."""
 
     def synchronize(self) -> None: ...
 
     def mark(self) -> Any:
         """The point in time at which this device has done all that it was given."""
+
+    def busy(self) -> Any:
+        """A mark of the time for which this device has worked. On CPU devices it is that of the calling thread: a
+        device does not count what others do on its core."""
 
     def between(self, one: Any, two: Any) -> float | None:
         """Seconds from one mark to another; None if it has not come to that."""

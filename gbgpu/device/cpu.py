@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,7 +192,7 @@ class CpuDevice:
     def memory(self) -> tuple[int, int]:
         return host_memory()
 
-    def has_room(self, need: int) -> bool:
+    def has_room(self, need: float) -> bool:
         return host_memory()[0] > need
 
     def synchronize(self) -> None:
@@ -200,6 +200,9 @@ class CpuDevice:
 
     def mark(self) -> float:
         return perf_counter()
+
+    def busy(self) -> float:
+        return thread_time()
 
     def between(self, one: float, two: float) -> float:
         return two - one

@@ -300,7 +300,7 @@ class CudaDevice(Sorts):
             free, total = cupy.cuda.runtime.memGetInfo()
             return free + cupy.get_default_memory_pool().free_bytes(), total
 
-    def has_room(self, need: int) -> bool:
+    def has_room(self, need: float) -> bool:
         with self.here():  # which spares a call of the driver, mostly
             pooled = cupy.get_default_memory_pool().free_bytes()
         return pooled > need or self.memory()[0] > need
@@ -313,6 +313,8 @@ class CudaDevice(Sorts):
     def mark(self) -> Any:
         with self._context:
             return cupy.cuda.get_current_stream().record(cupy.cuda.Event())
+
+    busy = mark
 
     def between(self, one: Any, two: Any) -> float | None:
         return 1e-3 * float(cupy.cuda.get_elapsed_time(one, two)) if two.done else None

@@ -105,7 +105,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("asked", "near", "shared", "lost", "copies", "hubs", "missed", "apart", "successor", "better", "hollow"),
+        *("asked", "near", "shared", "lost", "copies", "hubs", "missed", "apart", "successor", "hollow"),
         "__weakref__",
     )
 
@@ -124,7 +124,6 @@ class MatrixStore:
         self.copies: dict[tuple[int, int], MatrixBlock] = {}  # by (device, block): for frontiers that are dealt out
         self.hubs: Any = None  # where these have rows of hubs alone, which these are (engine/hubs.py)
         self.missed = 0.0  # seconds lost by going without them; less than 0: there was no room
-        self.better: Any = None  # boundaries by which devices would have as much to do (a balance.Repartition)
         self.successor: MatrixStore | None = None  # the same on other rows (engine/moving.py)
         self.apart: Any = None  # with rows of delegates where their columns lie (engine/matrix/separate.py)
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)

@@ -56,7 +56,7 @@ class RowMap:
 
     __slots__ = (
         *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "heads", "_place"),
-        *("_bounds", "_starts", "_tables", "successor"),
+        *("_bounds", "_starts", "_tables", "successor", "observed"),
     )
 
     def __init__(self, bounds: np.ndarray, order: Order = None, delegates: np.ndarray | None = None):
@@ -78,6 +78,7 @@ class RowMap:
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
         self._tables: dict[str, Tables] = {}
         self.successor: RowMap | None = None  # where what lies on these rows goes at its next use (engine/moving.py)
+        self.observed: Any = None  # what products with these rows took (engine/repartitioning.py)
 
     def same(self, other: "RowMap") -> bool:
         """Whether rows lie in the same places."""

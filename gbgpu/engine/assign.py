@@ -270,6 +270,17 @@ def before_chunks(xp: Any, block: MatrixBlock) -> Any:
     return xp.concatenate([block.indptr[:-1:CHUNK], block.indptr[-1:]]).astype(np.int64)
 
 
+def entries_before(session: Context, matrix: MatrixStore) -> Callable[[Task], np.ndarray]:
+    """What gives entries before each chunk of a block's rows, and after the last one, on the host."""
+
+    def before(task: Task) -> np.ndarray:
+        device = session.devices[task.device]
+        found: np.ndarray = device.get(before_chunks(device.xp, matrix.blocks[task.block]))
+        return found
+
+    return before
+
+
 def bits_of(words: np.ndarray, n: int) -> np.ndarray:
     """The first n bits of words, each as a byte."""
     return np.unpackbits(words[: -(-n // WORD)].view(np.uint8), count=n, bitorder="little")

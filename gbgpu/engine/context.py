@@ -42,6 +42,7 @@ class Context(Protocol):
     capturing: Any  # the loop that is captured; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
     sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None
+    repartitioning: Any  # when rows move to other owners (a repartitioning.Repartitioning), or None: never
     replicas: Any  # a replicas.Replicas
     loops: Any  # captured rounds (a loop.captured_loops.CapturedLoops)
 

@@ -3,10 +3,11 @@ moves to it at its next use in a statement, vectors and matrices alike, so that 
 Vectors that a loop left on the first of several devices (`loop/single_device.py`) move likewise.
 
 What differs from Lux (Jia and others, VLDB 2017, section 5), which repartitions at once, between two iterations: here
-objects follow one by one. `balance/repartition.py` finds the boundaries.
+objects follow one by one. `repartitioning.py` says when and where to.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..distribute.needs import Transfer
 from ..distribute.rowmap import WORD, RowMap, Task
 from ..kernels.interface import Spec
 from .context import Context
-from .matrix.csr import Piece, Rows, joined, of_users, store_of, to_slots
+from .matrix.csr import Piece, Rows, joined, near_pieces, of_users, store_of, to_slots
 from .plan import Plan, Step, Value
 from .run import Run
 
@@ -35,7 +36,8 @@ def settled(session: Context, store: Any) -> Any:
         if rowmap is store.rowmap and colmap is store.colmap:
             return store
         if store.successor is None:
-            store.successor = _with_transpose(session, store, rowmap, colmap)
+            moves = partial(_with_transpose, session, store, rowmap, colmap)
+            store.successor = moves() if session.repartitioning is None else session.repartitioning.moved(moves)
         return settled(session, store.successor)  # which may have been made for maps before the latest
     map = latest(store.map)
     return store if map is store.map else moved(session, store, store.form, map)
@@ -197,20 +199,25 @@ def _moved_rows(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap
         found: np.ndarray = device.get(store.blocks[task.block].indptr[device.put(rows)])
         return found
 
-    entries = session.over(old.tasks, before, 0.0)
+    entries = session.allgather(old.tasks, session.over(old.tasks, before, 0.0), "entries of rows that move")
 
-    def part(task: Task) -> Rows:
-        lo, hi, device = rowmap.first(task.block), rowmap.first(task.block + 1), devices[task.device]
-        pieces = []
-        for source in old.tasks:
-            first, block = old.first(source.block), store.blocks[source.block]
-            rows = max(lo - first, 0), min(hi - first, block.n)
+    def pieces(task: Task) -> list[Piece]:
+        lo, hi, found = rowmap.first(task.block), rowmap.first(task.block + 1), []
+        for source, n in zip(old.tasks, old.rows, strict=True):
+            first = old.first(source.block)
+            rows = max(lo - first, 0), min(hi - first, n)
             if rows[0] < rows[1]:
                 cut = entries[source.block][task.block : task.block + 2].tolist()
-                pieces.append(Piece(source.device, Rows(*block.csr), *rows, *cut))
-        found = joined(session, store, task.device, pieces)
-        if store.iso and not pieces:  # all blocks have the one value
-            device.copy(found.vals, store.blocks[0].vals[:1])
+                found.append(Piece(source.device, Rows(*store.blocks[source.block].csr), *rows, *cut))
+        return found
+
+    wanted = near_pieces(session, store.iso, rowmap.tasks, [pieces(task) for task in rowmap.tasks])
+
+    def part(task: Task) -> Rows:
+        device = devices[task.device]
+        found = joined(session, store, task.device, wanted[task.block])
+        if store.iso and not wanted[task.block]:  # all blocks have the one value
+            device.copy(found.vals, store.blocks[min(task.block, old.p - 1)].vals[:1])
         return found if colmap is store.colmap else to_slots(device, of_users(device, found, store.colmap), colmap)
 
     seconds = store.nvals / old.p * session.kernels.costs.pull_edge

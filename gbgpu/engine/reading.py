@@ -249,7 +249,7 @@ class Reading(Context):
     def matrix_entries(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(rows, columns, values) of the entries that lie in this process, by row and column; no other is asked."""
         self.check()
-        store = self.matrix_store(matrix)
+        store = matrix._store or self.matrix_store(matrix)  # where it lies now: rows move with all ranks only
         rowmap, colmap = store.rowmap, store.colmap
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, store.dtype.np_type))]
         for task, block in zip(rowmap.tasks, store.blocks, strict=True):

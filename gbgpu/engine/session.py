@@ -34,6 +34,7 @@ from .maps import Maps
 from .memory import of_handle
 from .plan import Plan, Step
 from .pool import Pool
+from .repartitioning import repartitioning_of
 from .replicas import Replicas
 from .sharing import folds, shared_by
 from .statements import Statements
@@ -89,6 +90,7 @@ class Session(Statements):
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
+        self.repartitioning = repartitioning_of(self, balance)
         if partition is None and self.kernels.weights:
             partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)

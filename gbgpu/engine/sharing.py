@@ -1,8 +1,8 @@
 """Who computes what on GPUs, where one has more to do than others.
 
-Pulls of all entries of a matrix are shared out once for all: all objects of its size get better boundaries. Where rows
-have an order of their own, or memory is short, who has less keeps copies of rows of others, and computes them, in
-captured loops too.
+Pulls of all entries of a matrix are shared out once for all where rows do not move to other owners
+(`repartitioning.py`), as they have an order of their own, or memory is short: who has less keeps copies of rows of
+others, and computes them, in captured loops too.
 
 Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
 is beyond the mean goes to others, which have copies of the blocks: rows are cut into slices, by the edges of groups of
@@ -12,7 +12,7 @@ frontiers are captured so that devices deal them out themselves, by the edges th
 are left to their owners.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -23,26 +23,22 @@ import numpy as np
 
 from ..balance.arbiter import Decision, Policy
 from ..balance.problem import Shares
-from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.rowmap import WORD, RowMap, Task, in_words
+from ..distribute.rowmap import RowMap, Task
 from ..errors import in_room
 from ..kernels.interface import Costs, Spec, reads, sums_whole_rows
 from ..modes import Changed
 from ..trace import beside
-from .assign import CHUNK, as_tasks, before_chunks, counting, grouping
+from .assign import CHUNK, as_tasks, counting, entries_before, grouping
 from .context import Context
 from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, Trial, of_hubs, slices
 from .hubs import hubs
-from .moving import succeed
 
 # Seconds lost for which rows are copied, for each of their entries: a quarter of what copying and laying out take, as
 # who pulls from all rows goes on to, and a loop is captured soon.
 LAID = 5e-11
-MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
-ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
 # Times the overhead of a decision: counting, reading what owners have, and twice as many launches take half a
 # millisecond, and entries of a crawl less than half of what they are expected to.
@@ -102,15 +98,16 @@ class Sharing:
         nothing else, so that they may move, but nobody else computes them."""
         if matrix.shared is not None or matrix.lost == inf or self.session.capturing is not None:
             return None if own else matrix.shared
+        moving = self.session.repartitioning
         if not sums_whole_rows(spec) or not self.policy.steal or map.successor is not None:
+            return None
+        if moving is not None and moving.moves(map):
             return None
         edges = pull_seconds_each(self.session.kernels.costs, map, matrix)
         spent = [each * load for each, load in zip(edges, matrix.lengths, strict=True)]
         gain = max(spent) - sum(spent) / map.p - self.policy.overhead
         matrix.lost = matrix.lost + gain if gain > 0 else inf
         if gain > 0 and matrix.lost > LAID * gain / max(edges):
-            if movable(map) and self.session.maps.of(map.n) is map and self._move(map, matrix, spent):
-                return None
             if own:
                 matrix.lost = inf
                 return None
@@ -318,50 +315,10 @@ class Sharing:
             matrix.copies.update(zip(pairs, made, strict=True))
             matrix.hubs = found._replace(blocks=[])
 
-    def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
-        """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
-        if matrix.better is None:
-            matrix.better = self._better(map, matrix, spent)
-        found = matrix.better
-        same = np.array_equal(found.bounds, map.bounds)  # in whole words
-        if same or found.gain <= self.policy.overhead or not self._has_room(matrix, found):
-            return False
-        if found.cost < matrix.lost:
-            succeed(self.session, map, RowMap(found.bounds))
-        return True
-
-    def _better(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> Repartition:
-        """Rows are cut where chunks begin, in whole words."""
-        parts = self.session.over(map.tasks, self._before(matrix), 0.0)
-        above = np.cumsum([0, *matrix.lengths])
-        entries = np.concatenate([*(part[:-1] + first for part, first in zip(parts, above, strict=False)), above[-1:]])
-        rows = [map.first(b) + CHUNK * np.arange(len(part) - 1) for b, part in enumerate(parts)]
-        begins = np.concatenate([*rows, [map.n]])
-        bounds = np.searchsorted(begins, map.bounds)
-        found = repartition(PartialSums(entries), entries, bounds, spent, MOVED, 1.0, inf)
-        cuts = begins[found.bounds] // WORD * WORD
-        cuts[-1] = map.n
-        return found._replace(bounds=cuts)
-
-    def _has_room(self, matrix: MatrixStore, found: Repartition) -> bool:
-        """Whether each device has room for what it has then, beside what it has."""
-        each = matrix.nvals * matrix.entry_bytes / max(matrix.rowmap.n, 1) + 8
-        needs = np.diff(found.bounds) * each
-        return all(device.has_room(ROOM * need) for need, device in zip(needs, self.session.devices, strict=True))
-
-    def _before(self, matrix: MatrixStore) -> Callable[[Task], np.ndarray]:
-        def before(task: Task) -> np.ndarray:
-            """Entries before each chunk of a block's rows, and after the last one."""
-            device = self.session.devices[task.device]
-            found: np.ndarray = device.get(before_chunks(device.xp, matrix.blocks[task.block]))
-            return found
-
-        return before
-
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-        offsets = in_room(lambda: session.over(map.tasks, self._before(matrix), 0.0))
+        offsets = in_room(lambda: session.over(map.tasks, entries_before(session, matrix), 0.0))
         if offsets is None:
             return None
         tasks = as_tasks(decision, offsets, map.rows)
@@ -420,11 +377,6 @@ def pull_seconds_each(given: Costs, map: RowMap, matrix: MatrixStore) -> list[fl
     """Predicted seconds of each entry of each block, in a pull that looks at all of them."""
     pairs = zip(map.rows, matrix.lengths, strict=True)
     return [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in pairs]
-
-
-def movable(map: RowMap) -> bool:
-    """Whether blocks are rows of ascending ids, and so many that they may begin with whole words of presence."""
-    return map.order is None and map.heads is None and in_words(map.n, map.p)
 
 
 def _entries(task: Task, offsets: list[np.ndarray]) -> tuple[int, int]:

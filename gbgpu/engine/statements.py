@@ -200,7 +200,7 @@ class Statements(Stores):
         except BaseException:
             self.pool.distrust()
             self.loops.clear()  # they use workspaces of the pool
-            for who in (self.assigner, self.sharing):
+            for who in (self.assigner, self.sharing, self.repartitioning):
                 if who is not None:
                     who.under_way = None
             raise

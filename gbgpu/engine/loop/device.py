@@ -299,7 +299,7 @@ class DeviceLoop(Capturing):
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
-        if not loops or not self.chances or loop.has_callback:
+        if not loops or not self.chances or loop.has_callback or self.predicted.timed(self.statements, self._read):
             return False
         key, way = self.signature.key, way_of(loop)
         if loops.has(key) and not loops.has(key, way[0]):
@@ -328,13 +328,15 @@ class DeviceLoop(Capturing):
 
     def _run(self, captured: Captured) -> Captured:
         """Run a captured round, and kept ones that go on where one ends, which is returned."""
-        self.left, self.turned = True, None
+        self.left, self.turned, before = True, None, self.loop.rounds
         gone, first = [], captured if not self.loop.rounds else None
         while captured is not None:
             ended, captured = captured.run(self._heir, self.due)
             gone.append(ended)
         for ended in gone:
             self._waited(ended)
+        if self.session.repartitioning is not None and self.predicted.sums(self.statements):
+            self.session.repartitioning.unseen(self._read, self.loop.rounds - before)
         if self.loop.rounds > self.worth:
             self.tries, self.worth = self.tries - 1, inf
         self.loop.went = ref(first) if first is not None and self.loop.over and len(gone) == 1 else None

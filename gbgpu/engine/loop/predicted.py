@@ -77,6 +77,15 @@ class Predicted:
         full = x is not None and x._store.form == "full"
         return full and statement.mask is None and not expr.op.monoid.is_any
 
+    def sums(self, statements: list[Statement]) -> bool:
+        """Whether there is such a product among them."""
+        return any(self.whole(each) for each in statements if each.expr.kind == "product")
+
+    def timed(self, statements: list[Statement], matrices: list[Any]) -> bool:
+        """Whether a first round goes by statements, as devices are to be timed in such a product."""
+        moving = None if self._loop.rounds else self._session.repartitioning
+        return moving is not None and moving.due(matrices) and self.sums(statements)
+
 
 def _rows(step: Any) -> int:
     """Rows that a step passes over; none, if it works on lists."""

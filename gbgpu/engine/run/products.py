@@ -274,7 +274,10 @@ class Products(Delegates):
 
         if session.watched is not None and self._counts_tallies:
             session.watched.tallies = tally_masked(session, bits, matrix)
-        done = self.over(tasks, work)
+        moving = None if mask or product.heads is not None else session.repartitioning
+        done = self.over(tasks, work if moving is None else moving.timed(spec, matrix, work))
+        if moving is not None:
+            moving.hear()
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full, rows_of is None))
 
     def _joined(
