@@ -479,6 +479,14 @@ def test_functions_of_rows_that_lie_on_one_device_and_on_several(devices, monkey
     assert np.array_equal(many.ss.map_rows(lambda x, y: x * y[:, :1], few).to_dense(), b * a[:, :1])
 
 
+def test_outer_products_of_vectors_that_lie_on_one_device_and_on_several(devices, monkeypatch):
+    monkeypatch.setattr(gb.settings.session().maps, "_whole", 200)
+    one, many, a = gb.Vector.from_coo([0, 3], 2.0, size=4), gb.Vector.from_scalar(3.0, 300), np.zeros((300, 4))
+    a[:, [0, 3]] = 6
+    assert np.array_equal(many.outer(one).new().to_dense(0.0), a)
+    assert np.array_equal(one.outer(many).new().to_dense(0.0), a.T)
+
+
 def pattern_of(A):
     return np.stack(A.to_coo(values=False)[:2])
 

@@ -130,12 +130,13 @@ def whole_matrix(store: MatrixStore, devices: Sequence[Device], me: int) -> tupl
         return Pieces([blocks[0].indptr], blocks[0].cols, blocks[0].vals, blocks[0].stride), []
     device, transfers, offsets, above = devices[me], [], [], 0
     cols = device.empty(store.nvals, store.idx)
-    vals = blocks[me].vals if store.iso else device.empty(max(store.nvals, 1), store.dtype.np_type)
+    one = store.iso and map.p > 1  # every device has the one value
+    vals = blocks[me].vals if one else device.empty(1 if store.iso else max(store.nvals, 1), store.dtype.np_type)
     for task, block, nnz in zip(map.tasks, blocks, store.lengths, strict=True):
         offsets.append(device.empty(block.n + 1, store.ptr))
         pairs = [(block.indptr, offsets[-1]), (block.cols[:nnz], cols[above : above + nnz])]
-        if not store.iso:
-            pairs.append((block.vals[:nnz], vals[above : above + nnz]))
+        if not one:
+            pairs.append((block.vals[:1], vals) if store.iso else (block.vals[:nnz], vals[above : above + nnz]))
         transfers += [Transfer(task.device, me, data, into) for data, into in pairs]
         above += nnz
     return Pieces(offsets, cols, vals, 0 if store.iso else 1), transfers
