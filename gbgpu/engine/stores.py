@@ -306,7 +306,10 @@ class Stores(Reading):
     def derived(self, matrix: Any, key: Hashable, make: Callable[[], Any]) -> Any:
         """What was made of a matrix, for a key: kept as long as the matrix has this content, and there is memory."""
         made = self.made_of.setdefault(self.matrix_store(matrix), {})
-        if key not in made:
+        kept = key in made
+        if self.ranks is not None:  # memory may have been short on some of them alone
+            kept = self.ranks.total(kept, "what was made of a matrix") == self.ranks.size
+        if not kept:
             made[key] = make()
         return made[key]
 
