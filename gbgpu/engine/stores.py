@@ -307,10 +307,13 @@ class Stores(Reading):
         """make(matrix, *given), cached as long as the matrix has this content and there is memory. Of each function the
         last result is cached, so that a matrix does not collect results."""
         made = self.made_of.setdefault(self.matrix_store(matrix), {})
-        found = made.get(make)
-        if found is None or found[0] != given:
-            found = made[make] = given, make(matrix, *given)
-        return found[1]
+        known = made.get(make, (None, None))
+        kept = known[0] == given
+        if self.ranks is not None:  # memory may have been short on some of them alone
+            kept = self.ranks.total(kept, "what was made of a matrix") == self.ranks.size
+        if not kept:
+            known = made[make] = given, make(matrix, *given)
+        return known[1]
 
     def known_equal(self, one: Any, two: Any) -> bool | None:
         """Whether two handles of one shape have equal content, if that needs no comparison; NaN equals nothing."""

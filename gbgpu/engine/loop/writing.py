@@ -19,7 +19,7 @@ from ...language.scalar import Scalar
 from ...modes import Changed
 from ...trace import counters
 from ..moving import moved
-from .body import reads_of, round_of, written
+from .body import reads_of, round_of, statements_of, written
 from .buffers import addresses, apart, blocks_of, copy_of, described, fetched, owned, put_back, with_same, words_of
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherEmpty, OtherForm
@@ -50,11 +50,14 @@ class Written:
         often: bool,
         empties: dict[int, Any],
     ):
-        self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
+        self.session, self.loop, self.device = session, loop, session.devices[0]
         self.often, self._seconds = often, inf if often else seconds  # all blocks work on wide lists
         self._empties = empties
         self._sure: set[int] = set()  # ids of scalars that have a value before the first round
         self.operations, self.guards = round_of(loop)
+        self._numbers_of = {key: number for number, key in enumerate(pinned)}
+        # those of a round alone: others may never have run, and matrices not lie as they would read them
+        self.pinned = {id(each): pinned[id(each)] for each in statements_of(self.operations)}
         self.carried, self.inside = written(self.operations)
 
     @property
@@ -172,7 +175,7 @@ class Written:
                 self.session.run(statement)
             self._check_reads()
         except NotCompiled as error:
-            error.number = [*self.pinned].index(key)
+            error.number = self._numbers_of[key]
             raise
 
     def _check_reads(self) -> None:
@@ -245,8 +248,8 @@ class Written:
         return with_same(store)
 
     def _alone(self, handle: Any) -> bool:
-        """Whether a list has room for all rows, and lies where nothing else does that the round knows."""
-        read = (x for statement in self.pinned.values() for x in reads_of(statement))
+        """Whether a list has room for all rows, and lies where nothing else does that the loop knows."""
+        read = (x for statement in statements_of(self.loop.body) for x in reads_of(statement))
         others = {id(x): x._store for x in (*self.carried, *self.inside, *read) if x is not handle and x.ndim == 1}
         mine, store = addresses(handle._store.blocks), handle._store
         if any(isinstance(other, VectorStore) and mine & addresses(other.blocks) for other in others.values()):
