@@ -176,8 +176,8 @@ def test_push_and_drain(pair, case, flip):
                 same_list("touched", None, "touched_count", ours, theirs)
                 if op.monoid.is_any and not iso:  # those of CPU devices lie in the order of the list
                     reached = ours["touched"][: ours["touched_count"][0]]
-                    listed = ours["acc_vals"][: len(reached)].copy()
-                    ours["acc_vals"][reached] = listed
+                    listed, ours["acc_vals"] = ours["acc_vals"], np.full_like(ours["acc_vals"], op.monoid.start)
+                    ours["acc_vals"][reached] = listed[: len(reached)]
                 same_dense(columns.n, "acc_words", "acc_vals", ours, theirs, close, iso)
                 same(ours["stats"], theirs["stats"])
                 drain(pair, spec, columns, ours)
