@@ -15,10 +15,9 @@ from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import at_vertices, triangle_count
 from algos.verify import check, dense, triangles_by_vertex
-from gbgpu import Matrix, Vector, binary, monoid, program, select, unary
+from gbgpu import Matrix, Vector, binary, monoid, select, unary
 
 
-@program
 def clustering(A: Matrix) -> Vector:
     """The clustering coefficient of every vertex: the share of its pairs of neighbours that are joined.
 

@@ -16,7 +16,7 @@ from algos import verify
 from algos._inputs import degrees, sample
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm
-from gbgpu import Matrix, Scalar, Vector, binary, indexunary, monoid, program, select
+from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
 from gbgpu.semiring import Semiring, any_first, any_gt, any_lt, plus_pair, plus_second
 
 SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
@@ -49,12 +49,6 @@ def triangle_count(A: Matrix) -> int:
     Azad, Buluc, Gilbert, "Parallel Triangle Counting and Enumeration Using Matrix Algebra", 2015.
     """
     undirected(A)
-    return int(counted(A).value or 0)
-
-
-@program
-def counted(A: Matrix) -> Scalar:
-    """The number of triangles of an undirected graph; an empty Scalar stands for none."""
     degree = degrees(A)
     if has_hubs(degree):
         L, marked = by_degree(A, degree, any_lt, any_gt)
@@ -62,10 +56,9 @@ def counted(A: Matrix) -> Scalar:
         L = marked = select.tril(A, -1).new(name="L")
     C = Matrix(int, L.nrows, L.ncols, name="C")
     C(marked.S) << plus_pair[int](L @ L.T)
-    return C.reduce_scalar(monoid.plus).new(name="triangles")
+    return int(C.reduce_scalar(monoid.plus).new().value or 0)
 
 
-@program
 def triangles(A: Matrix) -> Vector:
     """The number of triangles that each vertex lies in.
 
