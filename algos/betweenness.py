@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos._copies import batches
-from algos._inputs import is_thin, others, rounds_are_cheap, square, vertices
+from algos._inputs import is_thin, others, square, vertices
 from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import SAMPLES, ranking
@@ -74,14 +74,27 @@ def betweenness(
     n = square(A)
     chosen = vertices(sources, n, seed)
     A, directed = prepared(A, directed)
-    sums = flat(n, 0, "sums")
-    for copies, seeds in batches(A, chosen, ENTRIES):
-        _, s, t, how = dependencies(copies, seeds)
-        sums = sums if sums.size == s.size else flat(s.size, 0, "sums")  # of each copy on its own until the end
-        sums(binary.plus) << how.value(how.times(t & s))
+    sums = at_vertices(A, chosen, NUMBERS)
+    if not is_finite(sums):
+        sums = at_vertices(A, chosen, LOGARITHMS)
     if sums.size > n:
         sums = Vector.from_dense(sums.to_dense().reshape(-1, n).sum(axis=0), name="sums")
     return scaled(sums, chosen, normalized, directed)
+
+
+def at_vertices(A: Matrix, chosen: np.ndarray, how: "Counting") -> Vector:
+    """What each vertex depends on, of each copy of the graph on its own."""
+    sums = flat(A.nrows, 0, "sums")
+    for copies, seeds in batches(A, chosen, ENTRIES):
+        _, s, t = counted(copies, seeds, how)
+        sums = sums if sums.size == s.size else flat(s.size, 0, "sums")
+        sums(binary.plus) << how.value(how.times(t & s))
+    return sums
+
+
+def is_finite(sums: Vector) -> bool:
+    """Whether there were numbers for all counts of paths."""
+    return bool(np.isfinite(sums.reduce(monoid.plus).new().value or 0.0))
 
 
 def edge_betweenness(
@@ -123,20 +136,24 @@ def edge_betweenness(
     n = square(A)
     chosen = vertices(sources, n, seed)
     A, directed = prepared(A, directed)
-    E = Matrix(float, n, n, name="E")
-    E(A.S) << 0.0
-    for copies, seeds in batches(A, chosen, ENTRIES):
-        S, W, how = factors(n, copies, seeds)
-        E(A.S, binary.plus) << how.value(how.both(S @ W.T).new(mask=A.S))
+    E = at_arcs(A, chosen, NUMBERS)
+    if not is_finite(E.reduce_rowwise().new()):
+        E = at_arcs(A, chosen, LOGARITHMS)
     if not directed:
         E(A.S, binary.plus) << E.T
     share = 1 / max(n - 1, 1) if normalized else n / (1 if directed else 2)
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
 
-def has_room(A: Matrix, copies: int = 1) -> bool:
-    """Whether so many copies of a graph have at most ENTRIES entries."""
-    return (A.nvals + A.nrows + 1) * copies <= ENTRIES
+def at_arcs(A: Matrix, chosen: np.ndarray, how: "Counting") -> Matrix:
+    """What each arc carries."""
+    n = A.nrows
+    E = Matrix(float, n, n, name="E")
+    E(A.S) << 0.0
+    for copies, seeds in batches(A, chosen, ENTRIES):
+        S, W = factors(n, copies, seeds, how)
+        E(A.S, binary.plus) << how.value(how.both(S @ W.T).new(mask=A.S))
+    return E
 
 
 def prepared(A: Matrix, directed: bool | None) -> tuple[Matrix, bool]:
@@ -144,7 +161,7 @@ def prepared(A: Matrix, directed: bool | None) -> tuple[Matrix, bool]:
 
     A graph with the reverse of every arc is declared symmetric if searches take copies of it: these need no transpose.
     """
-    copied = has_room(A, 2)
+    copied = 2 * (A.nvals + A.nrows + 1) <= ENTRIES
     symmetric = (directed is None or copied) and has_symmetric_pattern(A, A.nrows)
     if symmetric and copied:
         A = settings.session().derived(A, _symmetric_pattern)
@@ -183,19 +200,41 @@ LOGARITHMS = Counting(
     *(binary.numpy.logaddexp, binary.plus, unary.ainv, unary.exp, 0.0, -math.inf),
 )
 LEVELS = 64  # levels whose vertices one list has; to make a list, all vertices are looked at
-MOST = 2.0**1000  # paths to a vertex, as numbers: their inverses keep all bits
 
 
-@program
-def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector, Vector, Vector]:
-    """The level of each vertex (INT64) in a search from `seeds` (BOOL), s, and the sum of w over its successors.
+def counted(A: Matrix, seeds: np.ndarray, how: Counting) -> tuple[Vector, Vector, Vector]:
+    """The level of each vertex (INT64) in a search from `seeds`, s, and the sum of w over its successors.
 
     There is no sum at the seeds.
     """
+    q = Vector.from_coo(seeds, how.one, float, size=A.nrows, name="q")
+    return by_lists(A, q, how is LOGARITHMS) if is_thin(A) else by_levels(A, q, how)
+
+
+def by_levels(A: Matrix, q: Vector, how: Counting) -> tuple[Vector, Vector, Vector]:
+    """The same from a first frontier, of a graph with few levels: the frontier of each is kept."""
+    n, levels = A.nrows, []
+    level, t = Vector(int, n, name="level"), flat(n, how.zero, "t")
+    s, w = (Vector(float, n, name=name) for name in ("s", "w"))
+    while q.nvals:
+        level(q.S) << len(levels)
+        s(q.S) << q
+        levels.append(q)
+        q = Vector(float, n, name="q")
+        q(~s.S, replace) << how.first(levels[-1] @ A)
+    for depth in range(len(levels) - 1, 1, -1):
+        w << how.plus(t & levels[depth].apply(how.inverse))
+        t(levels[depth - 1].S, how.plus) << how.second(A @ w)
+    return level, s, t
+
+
+@program
+def by_lists(A: Matrix, q: Vector, logarithms: bool) -> tuple[Vector, Vector, Vector]:
+    """The same of a graph with many levels, all of few vertices, in recorded loops; LEVELS of them share a list."""
     n, how = A.nrows, LOGARITHMS if logarithms else NUMBERS
-    level = Vector(int, n, name="level")
-    s, q, t = (*(Vector(float, n, name=name) for name in ("s", "q")), flat(n, how.zero, "t"))
-    q(seeds.S) << how.one
+    level, some, here = (Vector(int, n, name=name) for name in ("level", "some", "here"))
+    s, w = (Vector(float, n, name=name) for name in ("s", "w"))
+    q, t = q.dup(name="q"), flat(n, how.zero, "t")
     with loop() as it:
         level(q.S) << it.index
         s(q.S) << q
@@ -205,28 +244,6 @@ def counted(A: Matrix, seeds: Vector, logarithms: bool = False) -> tuple[Vector,
     depth = Scalar(int, name="depth")
     depth << level.reduce(monoid.max)
     depth << binary.max(depth | 2)
-    back = by_lists if is_thin(A) else by_levels
-    back(A, level, depth, inverse, t, how)
-    return level, s, t
-
-
-def by_levels(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
-    """Add to `t` from `depth` on, each level by a look at all vertices."""
-    here, w = Vector(int, t.size, name="here"), Vector(float, t.size, name="w")
-    hint = {"direction": "pull"} if has_room(A) and not rounds_are_cheap() else {}  # a choice would take longer
-    here << select.valueeq(level, depth)
-    with loop() as it:
-        w(here.S, replace) << how.plus(t & inverse)
-        depth << depth - 1
-        here << select.valueeq(level, depth)
-        t(here.S, how.plus, **hint) << how.second(A @ w)
-        it.until(depth <= 1)
-
-
-def by_lists(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector, how: Counting) -> None:
-    """The same of a graph with many levels, all of few vertices: LEVELS of them are listed at a time."""
-    here, some = (Vector(int, t.size, name=name) for name in ("here", "some"))
-    w = Vector(float, t.size, name="w")
     some(form="list") << select.valuegt(level, depth - LEVELS)
     here << select.valueeq(some, depth)
     with loop() as it:
@@ -238,20 +255,12 @@ def by_lists(A: Matrix, level: Vector, depth: Scalar, inverse: Vector, t: Vector
         here << select.valueeq(some, depth)
         t(here.S, how.plus) << how.second(A @ w)
         it.until(depth <= 1)
+    return level, s, t
 
 
-def dependencies(A: Matrix, seeds: np.ndarray) -> tuple[Vector, Vector, Vector, Counting]:
-    """As `counted`, by logarithms where numbers are too large; and which of them."""
-    chosen = Vector.from_coo(seeds, True, size=A.nrows, name="seeds")
-    level, s, t = counted(A, chosen)
-    if (s.reduce(monoid.max).new().value or 0.0) <= MOST:
-        return level, s, t, NUMBERS
-    return *counted(A, chosen, True), LOGARITHMS
-
-
-def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix, Counting]:
+def factors(n: int, copies: Matrix, seeds: np.ndarray, how: Counting) -> tuple[Matrix, Matrix]:
     """s, and w one level earlier, of each vertex (rows) for each source and level (columns)."""
-    level, s, t, how = dependencies(copies, seeds)
+    level, s, t = counted(copies, seeds, how)
     where, number = level.to_coo()
     column = number * len(seeds) + where // n
     tails = s.to_coo()[1]
@@ -259,7 +268,7 @@ def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix, 
     width, later = (int(number.max()) + 1) * len(seeds), number > 0
     S = Matrix.from_coo(where % n, column, tails, nrows=n, ncols=width, name="S")
     W = Matrix.from_coo(where[later] % n, column[later] - len(seeds), heads[later], nrows=n, ncols=width, name="W")
-    return S, W, how
+    return S, W
 
 
 def scaled(sums: Vector, chosen: np.ndarray, normalized: bool, directed: bool) -> Vector:

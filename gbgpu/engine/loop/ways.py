@@ -8,10 +8,9 @@ from ...language.expr import Statement
 from ...language.recording import Operation
 from .body import direction_of, round_of
 from .captured import FRONTIERS
-from .limits import THIN, made_there, pulled, there, vector_of
+from .limits import THIN, made_there, there, vector_of
 
 HANDED = 2e-4  # seconds that a statement takes to hand out, for each GPU
-PULLED = 2e-4  # seconds of a pull of all rows that is quicker than to leave a captured round and come back
 ROADS = 8  # entries of a row, on average, from which frontiers may get wide
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 UNGUARDED: Way = (), ()  # of a first round
@@ -55,10 +54,8 @@ def _in_turn(session: Any, statement: Statement, pinned: Statement) -> Statement
         return None
     if took == "pull":
         return None if there(expr, "push") is None else directed(statement, "push")
-    # Wide frontiers, which some graphs with long rows have, are pulled in searches, and wherever that is quick.
-    held = there(expr, "push")
+    # Searches alone are known to turn to pulls, where rows are long enough for wide frontiers.
+    held = there(expr, "push") if ends_soon(expr.op.monoid) else None
     if held is None or held.nvals < max(THIN, ROADS * held.colmap.n):
-        return None
-    if not ends_soon(expr.op.monoid) and pulled(session, expr.op, held) > PULLED:
         return None
     return directed(statement, "pull") if made_there(session, expr, "pull") else None
