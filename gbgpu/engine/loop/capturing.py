@@ -45,8 +45,9 @@ class Capturing:
         self.turned: Way | None = None  # how a captured round went, if its pulls should be pushes
         self.empties: dict[int, Any] = {}  # what scalars count as that a round leaves without a value, by their ids
         self.thinned = False  # whether frontiers that had been wide are not any more
-        one = session.maps.alone or self.device.kind == "cpu"
-        self.gpus = 1 if one else len({device.gpu for device in session.devices})
+        self.graphs = self.device.captures == "graph"  # rounds, rather than calls of kernels
+        many = self.graphs and not session.maps.alone
+        self.gpus = len({device.gpu for device in session.devices}) if many else 1
         self.sharing = None if session.maps.alone else session.sharing
         self.single = SingleDevice(session, loop) if self.gpus > 1 and session.folds else None
 
@@ -85,19 +86,19 @@ class Capturing:
     @property
     def _at_once(self) -> bool:
         """Whether what it needs is captured after one round: on GPUs, where later loops can take it."""
-        return self.device.captures == "graph" and self.signature.key is not None
+        return self.graphs and self.signature.key is not None
 
     @property
     def _steady(self) -> bool:
         """Whether statements would choose nothing, and several threads go through a round as well: sums of whole rows
         of full vectors, and no other product."""
-        if self.device.kind != "cpu" or threads(self.session) == 1:
+        if self.graphs or threads(self.session) == 1:
             return False
         return all(self.predicted.whole(statement) for statement in self.statements if statement.expr.kind == "product")
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
-        if self.device.kind == "cpu" or settings.resident == "never":
+        if not self.graphs or settings.resident == "never":
             return None
         return self.session.loops.other(self.signature, way, self.session.maps.alone)
 

@@ -87,13 +87,8 @@ class DeviceLoop(Capturing):
         self.session.check()  # others may have ended it
         gone = self._advanced()
         if not gone:
-            self.stated.add(self._guards)
+            self.stated.add(way_of(self.loop)[0])
         return gone
-
-    @property
-    def _guards(self) -> tuple[bool, ...]:
-        """What guards the beginning of the next round."""
-        return tuple(holds for _, holds in round_of(self.loop)[1])
 
     def _advanced(self) -> bool:
         if self.rests is not None:
@@ -126,14 +121,14 @@ class DeviceLoop(Capturing):
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
-        if self._guards not in self.stated:  # what it needs of matrices is made by statements
+        if way_of(self.loop)[0] not in self.stated:  # what it needs of matrices is made by statements
             return False
         return not self._gone_solo(due=True) and self._gone()
 
     @property
     def _busy(self) -> bool:
         """Whether devices are busy in a round for as long as Python takes for the next one."""
-        if self.device.kind == "cpu":
+        if not self.graphs:
             return self.predicted.seconds() > SPENT * len(self.statements) and not self._steady
         return self.predicted.seconds() > BUSY * (1 if self._one else self.gpus)
 
@@ -276,7 +271,7 @@ class DeviceLoop(Capturing):
         """Rounds of the same plans after which one is captured. On CPU devices what runs often, is over soon and takes
         little is worth it from the first on, if none is kept that goes in these directions: rounds are counted here."""
         key, loops = self.signature.key, self.session.loops
-        if self.device.kind != "cpu":
+        if self.graphs:
             return 0 if self._at_once else ALIKE
         if not key:
             return SOON
@@ -352,7 +347,7 @@ class DeviceLoop(Capturing):
                 if not self._folds:
                     self._unfold()
             self.wide += ended.left == GONE_WIDE
-            if self.wide >= OUTGROWN and ended.key and not ended.often and self.device.kind != "cpu":
+            if self.wide >= OUTGROWN and ended.key and not ended.often and self.graphs:
                 self.session.loops.outgrow(ended, self._read)
         return ended
 
