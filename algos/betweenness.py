@@ -86,7 +86,7 @@ def at_vertices(A: Matrix, chosen: np.ndarray, how: "Counting") -> Vector:
     """What each vertex depends on, of each copy of the graph on its own."""
     sums = flat(A.nrows, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
-        _, s, t = counted(copies, seeds, how)
+        s, t = counted(copies, seeds, how)
         sums = sums if sums.size == s.size else flat(s.size, 0, "sums")
         sums(binary.plus) << how.value(how.times(t & s))
     return sums
@@ -202,22 +202,27 @@ LOGARITHMS = Counting(
 LEVELS = 64  # levels whose vertices one list has; to make a list, all vertices are looked at
 
 
-def counted(A: Matrix, seeds: np.ndarray, how: Counting) -> tuple[Vector, Vector, Vector]:
-    """The level of each vertex (INT64) in a search from `seeds`, s, and the sum of w over its successors.
+def counted(A: Matrix, seeds: np.ndarray, how: Counting, level: Vector | None = None) -> tuple[Vector, Vector]:
+    """Of each vertex in a search from `seeds`: s, and the sum of w over its successors; its level goes to `level`.
 
     There is no sum at the seeds.
     """
     q = Vector.from_coo(seeds, how.one, float, size=A.nrows, name="q")
-    return by_lists(A, q, how is LOGARITHMS) if is_thin(A) else by_levels(A, q, how)
+    if not is_thin(A):
+        return by_levels(A, q, how, level)
+    found, s, t = by_lists(A, q, how is LOGARITHMS)
+    if level is not None:
+        level << found
+    return s, t
 
 
-def by_levels(A: Matrix, q: Vector, how: Counting) -> tuple[Vector, Vector, Vector]:
+def by_levels(A: Matrix, q: Vector, how: Counting, level: Vector | None) -> tuple[Vector, Vector]:
     """The same from a first frontier, of a graph with few levels: the frontier of each is kept."""
     n, levels = A.nrows, []
-    level, t = Vector(int, n, name="level"), flat(n, how.zero, "t")
-    s, w = (Vector(float, n, name=name) for name in ("s", "w"))
+    s, w, t = Vector(float, n, name="s"), Vector(float, n, name="w"), flat(n, how.zero, "t")
     while q.nvals:
-        level(q.S) << len(levels)
+        if level is not None:
+            level(q.S) << len(levels)
         s(q.S) << q
         levels.append(q)
         q = Vector(float, n, name="q")
@@ -225,12 +230,12 @@ def by_levels(A: Matrix, q: Vector, how: Counting) -> tuple[Vector, Vector, Vect
     for depth in range(len(levels) - 1, 1, -1):
         w << how.plus(t & levels[depth].apply(how.inverse))
         t(levels[depth - 1].S, how.plus) << how.second(A @ w)
-    return level, s, t
+    return s, t
 
 
 @program
 def by_lists(A: Matrix, q: Vector, logarithms: bool) -> tuple[Vector, Vector, Vector]:
-    """The same of a graph with many levels, all of few vertices, in recorded loops; LEVELS of them share a list."""
+    """(levels, s, sums) of a graph with many levels, all of few vertices, in recorded loops: LEVELS share a list."""
     n, how = A.nrows, LOGARITHMS if logarithms else NUMBERS
     level, some, here = (Vector(int, n, name=name) for name in ("level", "some", "here"))
     s, w = (Vector(float, n, name=name) for name in ("s", "w"))
@@ -260,7 +265,8 @@ def by_lists(A: Matrix, q: Vector, logarithms: bool) -> tuple[Vector, Vector, Ve
 
 def factors(n: int, copies: Matrix, seeds: np.ndarray, how: Counting) -> tuple[Matrix, Matrix]:
     """s, and w one level earlier, of each vertex (rows) for each source and level (columns)."""
-    level, s, t = counted(copies, seeds, how)
+    level = Vector(int, copies.nrows, name="level")
+    s, t = counted(copies, seeds, how, level)
     where, number = level.to_coo()
     column = number * len(seeds) + where // n
     tails = s.to_coo()[1]
